@@ -1,7 +1,8 @@
 //! The fixture: an MCP server of our own that stands upstream in the tests.
 //!
 //! The well-behaved one speaks both eras on one endpoint (`server`, on `rmcp`) and passes the official conformance
-//! suite; `raw` and `sse` are written by hand, to send what `rmcp` cannot; `fault` misbehaves on purpose.
+//! suite; `raw` and `sse` are written by hand, to send what `rmcp` cannot; `fault` misbehaves on
+//! purpose, and `pump` carries it.
 //! Nothing here is part of the product. Start with `server`, then `call`.
 
 #![expect(
@@ -14,13 +15,17 @@ pub mod board;
 pub mod call;
 pub mod catalog;
 pub mod content;
+pub mod fault;
 pub mod gate;
 pub mod http;
 pub mod ours;
 pub mod prompts;
+pub mod pump;
+pub mod raw;
 pub mod resources;
 pub mod rounds;
 pub mod server;
+pub mod sse;
 pub mod stdio;
 pub mod tasks;
 
