@@ -1,0 +1,81 @@
+//! `toolcrib.yaml`: found, read, checked, watched.
+//!
+//! [`load`] gives a [`Config`] in which everything is valid and every default is filled in, or all [`Mistakes`] at once,
+//! each with its line. Start-up, `config check` and hot reload go through it alike. This module knows no other crate of
+//! the house and starts nothing.
+//!
+//! In reading order: `model` (what a config is), `shape` (its keys, as a table), `read` (from the file to the model).
+
+mod model;
+mod secret;
+mod server;
+mod shape;
+
+mod read;
+mod read_server;
+
+mod reference;
+mod schema;
+
+mod fields;
+mod find;
+mod mistake;
+mod node;
+mod reading;
+mod scalar;
+mod spelling;
+mod variables;
+
+use std::path::{Path, PathBuf};
+
+pub use find::{locate, user_file};
+pub use mistake::{Mistake, Mistakes};
+pub use model::{
+    Caller, CallerKind, Config, Id, Limits, Listen, Local, Log, LogFormat, Names, Telemetry, Tools,
+};
+pub use reading::Lookup;
+pub use reference::reference;
+pub use schema::schema;
+pub use secret::{Secret, names_a_credential};
+pub use server::{ApiKey, Auth, Connect, Era, Prefix, Process, Remote, Server, Transport};
+
+use reading::Reading;
+
+/// A config in force, and where it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    pub config: Config,
+    /// `None` for the embedded default.
+    pub path: Option<PathBuf>,
+    /// What is allowed but probably not meant.
+    pub warnings: Vec<Mistake>,
+}
+
+/// Finds and reads the config (see [`locate`] for the order); the embedded default when there is no file.
+pub fn load(path: Option<&Path>, env: Lookup<'_>) -> Result<Loaded, Mistakes> {
+    match find::locate(path, env) {
+        Some(path) => parse(&find::read(&path)?, Some(&path), env),
+        None => parse("", None, env),
+    }
+}
+
+/// Reads `text` as if it stood in the file `path`.
+pub fn parse(text: &str, path: Option<&Path>, env: Lookup<'_>) -> Result<Loaded, Mistakes> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let file = path.map_or_else(|| "(no file)".to_owned(), |path| path.display().to_string());
+    let reading = Reading::new(file, text, env);
+    let tree = match node::parse(text) {
+        Ok(tree) => tree,
+        Err(broken) => return Err(reading.broken(broken)),
+    };
+    let config = read::config(&reading, &tree, &folder(path));
+    let warnings = reading.finish()?;
+    Ok(Loaded { config, path: path.map(Path::to_owned), warnings })
+}
+
+/// Where relative paths of the file start; absolute, so that a later change of the working folder changes nothing.
+fn folder(path: Option<&Path>) -> PathBuf {
+    let parent = path.and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned())
+}
