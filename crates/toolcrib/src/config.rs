@@ -14,6 +14,8 @@ mod shape;
 mod read;
 mod read_server;
 
+mod watch;
+
 mod reference;
 mod schema;
 
@@ -38,6 +40,7 @@ pub use reference::reference;
 pub use schema::schema;
 pub use secret::{Secret, names_a_credential};
 pub use server::{ApiKey, Auth, Connect, Era, Prefix, Process, Remote, Server, Transport};
+pub use watch::{Environment, watch};
 
 use reading::Reading;
 
