@@ -1,5 +1,13 @@
 //! What the end-to-end tests are made of: the fixture server, and the means to start real processes and real peers.
 //!
-//! Nothing here is part of the product. Start with `fixture`.
+//! `crib` starts the binary under test, `upstream` the fixture, `peers` brings servers and clients from the
+//! registries, `child` is any process, `wire` speaks plain JSON-RPC to what was started. Nothing here is part of the
+//! product.
 
+pub mod child;
+pub mod crib;
 pub mod fixture;
+pub mod peers;
+pub mod program;
+pub mod upstream;
+pub mod wire;
