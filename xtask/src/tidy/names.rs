@@ -5,7 +5,7 @@
 use super::Finding;
 use super::exceptions::{self, NAMES};
 use super::manifest;
-use super::scan::{functions, scrub, tokens};
+use super::scan::{functions, scrub, tokens, trait_impls};
 use super::tree::Tree;
 
 /// Each of these hides the noun that was wanted.
@@ -50,10 +50,13 @@ pub fn names_say_what_a_thing_is(tree: &Tree) -> Vec<Finding> {
             judge(&file.path, 1, "file", part);
         }
         let scrubbed = scrub(&file.text);
-        for pair in tokens(&scrubbed).windows(2) {
+        let tokens = tokens(&scrubbed);
+        let chosen_elsewhere = trait_impls(&tokens);
+        for (index, pair) in tokens.windows(2).enumerate() {
             let [keyword, name] = pair else { continue };
             let is_type = matches!(keyword.text, "struct" | "enum" | "trait" | "union" | "type");
-            if is_type && name.text.starts_with(char::is_uppercase) {
+            let is_ours = !chosen_elsewhere.iter().any(|block| block.contains(&index));
+            if is_type && is_ours && name.text.starts_with(char::is_uppercase) {
                 judge(&file.path, name.line, keyword.text, name.text);
             }
         }
@@ -143,5 +146,7 @@ mod tests {
     fn a_name_the_trait_chose_is_not_found() {
         let text = "impl Peer for Fixture {\n    fn get_info(&self) {}\n}\n";
         assert!(told(functions_are_named_by_their_verb, "a.rs", text).is_empty());
+        let text = "impl Body for Stream {\n    type Data = Bytes;\n}\n";
+        assert!(told(names_say_what_a_thing_is, "a.rs", text).is_empty());
     }
 }

@@ -154,15 +154,15 @@ pub fn functions<'a>(tokens: &[Token<'a>]) -> Vec<Function<'a>> {
     found
 }
 
-/// Token ranges of `impl Trait for Type { … }`.
-fn trait_impls(tokens: &[Token<'_>]) -> Vec<RangeInclusive<usize>> {
+/// Token ranges of `impl Trait for Type { … }`: names inside were chosen by the trait.
+pub fn trait_impls(tokens: &[Token<'_>]) -> Vec<RangeInclusive<usize>> {
     let mut found = Vec::new();
-    for (index, token) in tokens.iter().enumerate().filter(|(_, token)| token.text == "impl") {
+    for (index, _) in tokens.iter().enumerate().filter(|(_, token)| token.text == "impl") {
         let Some((open, end)) = end_of_item(tokens, index) else { continue };
         let Some(header) = tokens.get(index..open) else { continue };
         // `for<'a>` is a bound, not a trait impl.
         let is_for = header.windows(2).any(|pair| matches!(pair, [a, b] if a.text == "for" && b.text != "<"));
-        if is_for && token.line > 0 {
+        if is_for {
             found.push(index..=end);
         }
     }
