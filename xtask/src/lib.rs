@@ -4,7 +4,6 @@
 //! at `tidy.rs` for the rules.
 
 pub mod licences;
-pub mod peers;
 pub mod place;
 pub mod speed;
 pub mod step;

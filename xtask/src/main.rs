@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use xtask::place::Place;
-use xtask::{peers, speed, suite, tidy};
+use xtask::{speed, suite, tidy};
 
 const HELP: &str = "\
 cargo xtask <command>
@@ -41,7 +41,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         "test" => suite::run(&place, &suite::Wanted::parse(rest)?),
         "conformance" => suite::run(&place, &suite::Wanted::steps(&["build", "peers", "conformance"])),
         "tidy" => Ok(code(tidy::report(&place)?)),
-        "peers" => peers::install(&place).map(|()| ExitCode::SUCCESS),
+        "peers" => suite::run(&place, &suite::Wanted::steps(&["peers"])),
         "bench" => speed::run(&place, rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -1,7 +1,7 @@
 //! Where things are: the checkout, and the caches outside it.
 //!
-//! It never writes into the checkout. Who uses the folders: `step.rs` (target), `licences.rs` (tools),
-//! `peers.rs` (peers).
+//! It never writes into the checkout. Who uses the folders: cargo (target), `licences.rs` (tools), the end-to-end
+//! tests (peers).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

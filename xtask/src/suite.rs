@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use crate::licences;
 use crate::place::Place;
 use crate::step::{self, Ended, Outcome, Output, Record};
 use crate::tally::Tally;
-use crate::{licences, peers};
 
 /// End-to-end tests start several processes each: more at once than this and a small machine times out.
 const E2E_THREADS: &str = "2";
@@ -34,7 +34,7 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", what: "the rules of the house (tests of xtask)", needs: &[], work: tidy },
     Step { name: "build", what: "every target of every crate", needs: &[], work: build },
     Step { name: "tests", what: "unit, story and wire tests", needs: &["build"], work: tests },
-    Step { name: "peers", what: "servers and clients from npm and PyPI", needs: &[], work: install_peers },
+    Step { name: "peers", what: "servers and clients from npm and PyPI", needs: &[], work: peers },
     Step { name: "e2e", what: "the real binary with real peers", needs: &["build", "peers"], work: e2e },
     Step { name: "doc", what: "doc tests", needs: &["build"], work: doc },
     Step {
@@ -217,9 +217,9 @@ fn has_nextest(place: &Place) -> bool {
     place.cargo(&["nextest", "--version"]).output().is_ok_and(|output| output.status.success())
 }
 
-fn install_peers(place: &Place) -> Result<Ended> {
-    peers::install(place)?;
-    Ok((Outcome::Passed, Tally::default()))
+/// What to install and where is told by the tests that need it: `e2e/peers`, `e2e/src/peers.rs`.
+fn peers(place: &Place) -> Result<Ended> {
+    step::run(place.cargo(&["run", "--quiet", "-p", "e2e", "--bin", "peers"]), Output::Through)
 }
 
 fn doc(place: &Place) -> Result<Ended> {
