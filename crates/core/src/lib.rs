@@ -14,6 +14,8 @@ pub mod ledger;
 
 pub mod caller;
 
+pub mod doorway;
+
 pub mod source;
 
 pub mod builtin;

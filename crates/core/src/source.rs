@@ -69,8 +69,8 @@ pub trait Dialer: Send + Sync {
 /// What a source says unasked.
 #[derive(Debug)]
 pub enum Tidings {
-    /// One of its lists changed.
-    ListChanged,
+    /// One or more of its lists changed.
+    ListChanged(Lists),
     ResourceUpdated {
         uri: String,
         message: Raw,
@@ -84,6 +84,25 @@ pub enum Tidings {
         method: String,
         params: Option<Raw>,
     },
+}
+
+/// Which lists a source says have changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lists {
+    pub tools: bool,
+    pub prompts: bool,
+    pub resources: bool,
+}
+
+impl std::ops::BitOr for Lists {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self {
+            tools: self.tools | other.tools,
+            prompts: self.prompts | other.prompts,
+            resources: self.resources | other.resources,
+        }
+    }
 }
 
 /// What is known of a live connection.

@@ -1,6 +1,9 @@
 //! In-memory ports for story tests: a ledger that can be broken, sources that follow a script.
 
-#![allow(clippy::unwrap_used, reason = "only tests use it, also where another crate's tests bring it in by its feature")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "only tests use it, also where another crate's tests bring it in by its feature"
+)]
 
 use std::{
     collections::BTreeSet,

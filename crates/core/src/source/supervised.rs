@@ -24,7 +24,7 @@ use crate::{
     id::SourceId,
     news::{News, Newsroom},
     policy::Permit,
-    source::{ConnectMode, Connection, Dialer, Facts, Source, State, Tidings},
+    source::{ConnectMode, Connection, Dialer, Facts, Lists, Source, State, Tidings},
 };
 
 /// Connecting and listing together may take this long.
@@ -317,10 +317,7 @@ impl Supervised {
                     return self.lost(&why);
                 }
                 said = tidings.recv() => match said {
-                    Some(Tidings::ListChanged) => {
-                        while let Ok(Tidings::ListChanged) = tidings.try_recv() {}
-                        self.refresh(&connection).await;
-                    }
+                    Some(Tidings::ListChanged(lists)) => self.refresh(&connection, lists).await,
                     Some(said) => self.pass_on(said),
                     None => {
                         connection.lost().await;
@@ -349,11 +346,18 @@ impl Supervised {
         }
     }
 
-    async fn refresh(&self, connection: &Arc<dyn Connection>) {
+    /// Reads the lists anew. The news is passed on even where nothing differs: the source said so.
+    async fn refresh(&self, connection: &Arc<dyn Connection>, lists: Lists) {
         match tokio::time::timeout(CONNECT_LIMIT, connection.offer()).await {
             Ok(Ok(offer)) => {
+                let before = self.catalog.snapshot();
                 self.inner().offer = Some(Arc::new(offer));
                 self.show();
+                let revision = self.catalog.snapshot().revision().to_owned();
+                if revision == before.revision() {
+                    let Lists { tools, prompts, resources } = lists;
+                    self.newsroom.tell(News::Catalog { revision, tools, prompts, resources });
+                }
             }
             Ok(Err(failure)) => {
                 tracing::warn!(source = %self.terms().id, error = %failure.told, "its lists changed but cannot be read");
@@ -367,7 +371,7 @@ impl Supervised {
     fn pass_on(&self, said: Tidings) {
         let source = self.terms().id;
         self.newsroom.tell(match said {
-            Tidings::ListChanged => return,
+            Tidings::ListChanged(_) => return,
             Tidings::ResourceUpdated { uri, message } => News::Resource { source, uri, message },
             Tidings::Log { level, message } => News::Log { source, level, message },
             Tidings::Notice { method, params } => News::Notice { source, method, params },

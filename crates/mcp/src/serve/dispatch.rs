@@ -1,0 +1,168 @@
+//! A method becomes a list, a call, or a word of the crib's own. The same for every wire and both eras.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use toolcrib_core::{
+    call::Level,
+    raw::{self, Members, ObjectWriter, Raw},
+    source::supervised::Watch,
+};
+
+use crate::{
+    codes::{Fault, METHOD_NOT_FOUND},
+    meta::RequestMeta,
+    serve::{
+        Desk, capabilities,
+        conversation::{Conversation, Kindred},
+        lists::{self, List},
+        render::{self, Caching},
+        request::{self, invalid},
+        server_info,
+        visit::{Asker, Visit},
+    },
+    version::{Era, Version},
+    wire::Id,
+};
+
+pub enum Answer {
+    Now(Result<Raw, Fault>),
+    Later(Box<Conversation>),
+}
+
+/// A request in the modern era, its envelope checked. `subscriptions/listen` is not among them: it is a stream.
+pub async fn modern(
+    desk: &Desk,
+    asker: &Asker,
+    id: Id,
+    method: &str,
+    params: Option<&RawValue>,
+    meta: RequestMeta,
+) -> Answer {
+    let done = |result| Answer::Now(Ok(render::result(result, Era::Modern, Caching::Silent)));
+    if let Some(which) = List::of(method) {
+        return match lists::list(&desk.gateway, asker, which, params).await {
+            Ok(result) => done(result),
+            Err(fault) => Answer::Now(Err(fault)),
+        };
+    }
+    match method {
+        "server/discover" => done(discovered(desk, asker)),
+        "initialize" | "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
+            Answer::Now(Err(no_such_method(method)))
+        }
+        method => call(desk, asker, id, method, params, meta, None),
+    }
+}
+
+/// A request within a legacy stay. `initialize` is not among them: it begins one.
+pub async fn legacy(
+    desk: &Desk,
+    visit: &Arc<Visit>,
+    id: Id,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Answer {
+    if let Some(which) = List::of(method) {
+        return Answer::Now(lists::list(&desk.gateway, &visit.asker, which, params).await);
+    }
+    match method {
+        "ping" => Answer::Now(Ok(raw::empty_object())),
+        "logging/setLevel" => Answer::Now(set_level(desk, visit, params).await),
+        "resources/subscribe" => Answer::Now(watch(visit, params, Watch::More).await),
+        "resources/unsubscribe" => Answer::Now(watch(visit, params, Watch::Fewer).await),
+        method => {
+            let meta = RequestMeta::of(params);
+            call(desk, &visit.asker, id, method, params, meta, Some(visit.log()))
+        }
+    }
+}
+
+fn call(
+    desk: &Desk,
+    asker: &Asker,
+    id: Id,
+    method: &str,
+    params: Option<&RawValue>,
+    meta: RequestMeta,
+    session_log: Option<Level>,
+) -> Answer {
+    let asked = match request::asked(asker, method, params, meta, session_log) {
+        Ok(asked) => asked,
+        Err(fault) => return Answer::Now(Err(fault)),
+    };
+    let kindred = match method {
+        "tools/call" => Kindred::Tool,
+        "resources/read" => Kindred::Read,
+        _ => Kindred::Other,
+    };
+    let log = asked.call.carry.log;
+    let running = desk.gateway.call(asked.call);
+    Answer::Later(Box::new(Conversation::new(running, id, kindred, asker.era, asked.token, log)))
+}
+
+pub fn no_such_method(method: &str) -> Fault {
+    let shown: String = method.chars().take(100).collect();
+    Fault::new(METHOD_NOT_FOUND, &format!("no such method: `{shown}`"))
+}
+
+async fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Result<Raw, Fault> {
+    let word = params.map(Members::parse_lenient).and_then(|members| members.text("level"));
+    let level = word.as_deref().and_then(Level::parse).ok_or_else(|| {
+        invalid(
+            "`params.level` must be one of debug, info, notice, warning, error, critical, alert, emergency",
+        )
+    })?;
+    visit.set_log(level);
+    desk.gateway.supervisor().hear(level).await;
+    Ok(raw::empty_object())
+}
+
+async fn watch(visit: &Visit, params: Option<&RawValue>, change: Watch) -> Result<Raw, Fault> {
+    let uri = params.map(Members::parse_lenient).and_then(|members| members.text("uri"));
+    let uri = uri.ok_or_else(|| invalid("`params.uri` must be a string"))?;
+    visit.watch(&uri, change).await.map_err(|failure| Fault::of(&failure, Era::Legacy))?;
+    Ok(raw::empty_object())
+}
+
+/// The result of `initialize`.
+pub fn initialized(desk: &Desk, asker: &Asker, version: Version) -> Raw {
+    let mut result = ObjectWriter::default();
+    result.text("protocolVersion", version.text());
+    introduce(&mut result, desk, asker);
+    result.member("serverInfo", &server_info());
+    result.finish()
+}
+
+fn discovered(desk: &Desk, asker: &Asker) -> Raw {
+    let mut result = ObjectWriter::default();
+    result.raw("supportedVersions", &format!("[\"{}\"]", Version::LATEST.text()));
+    introduce(&mut result, desk, asker);
+    result.raw("ttlMs", "0").text("cacheScope", "private");
+    result.finish()
+}
+
+/// The longest introduction, in bytes.
+const LONGEST_INSTRUCTIONS: usize = 16 * 1024;
+
+/// What the crib can do, and what the sources this caller sees say about themselves.
+fn introduce(result: &mut ObjectWriter, desk: &Desk, asker: &Asker) {
+    result.member("capabilities", &capabilities());
+    let catalog = desk.gateway.catalog().snapshot();
+    let seen: std::collections::HashSet<_> = catalog
+        .tools()
+        .visible(&asker.caller, desk.gateway.policy())
+        .map(|entry| &entry.item.source)
+        .collect();
+    let mut text = String::new();
+    for shelf in catalog.shelves().iter().filter(|shelf| seen.contains(&shelf.id)) {
+        if let Some(own) = shelf.offer.instructions.as_deref()
+            && text.len() + own.len() < LONGEST_INSTRUCTIONS
+        {
+            text.push_str(&format!("# {}\n{own}\n\n", shelf.id));
+        }
+    }
+    if !text.is_empty() {
+        result.text("instructions", text.trim_end());
+    }
+}

@@ -1,0 +1,96 @@
+//! News of the crib as notifications for one client.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use toolcrib_core::{
+    call::Level,
+    caller::Caller,
+    gateway::Gateway,
+    id::SourceId,
+    news::News,
+    raw::{Members, ObjectWriter, Raw},
+};
+
+use crate::{meta, serve::visit::Visit};
+
+/// One notification to send.
+pub struct Note {
+    pub method: String,
+    pub params: Option<Raw>,
+}
+
+impl Note {
+    pub fn plain(method: &str) -> Self {
+        Self { method: method.to_owned(), params: None }
+    }
+}
+
+pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+
+/// What a legacy client is told.
+pub fn legacy(news: &News, visit: &Visit, gateway: &Arc<Gateway>) -> Vec<Note> {
+    match news {
+        News::Catalog { tools, prompts, resources, .. } => {
+            let mut notes = Vec::new();
+            for (changed, method) in
+                [(*tools, TOOLS_CHANGED), (*prompts, PROMPTS_CHANGED), (*resources, RESOURCES_CHANGED)]
+            {
+                if changed {
+                    notes.push(Note::plain(method));
+                }
+            }
+            notes
+        }
+        News::Resource { source, uri, message } => {
+            let spelt = visit.spelling(source, uri);
+            spelt.map(|spelt| updated(message, &spelt)).into_iter().collect()
+        }
+        News::Log { source, level, message } if heard(visit, *level, source, gateway) => {
+            vec![Note { method: "notifications/message".to_owned(), params: Some(message.clone()) }]
+        }
+        News::Notice { source, method, params } if sees(&visit.asker.caller, source, gateway) => {
+            vec![Note { method: method.clone(), params: params.clone() }]
+        }
+        News::Log { .. } | News::Notice { .. } | News::Source { .. } => Vec::new(),
+    }
+}
+
+fn heard(visit: &Visit, level: Level, source: &SourceId, gateway: &Arc<Gateway>) -> bool {
+    visit.log() <= level && sees(&visit.asker.caller, source, gateway)
+}
+
+/// Whether the caller may see anything of the source.
+fn sees(caller: &Caller, source: &SourceId, gateway: &Arc<Gateway>) -> bool {
+    let catalog = gateway.catalog().snapshot();
+    let policy = gateway.policy();
+    [catalog.tools(), catalog.prompts(), catalog.resources()]
+        .into_iter()
+        .any(|section| section.visible(caller, policy).any(|entry| entry.item.source == *source))
+}
+
+/// `resources/updated` under the URI by which the client knows the resource.
+pub fn updated(message: &RawValue, uri: &str) -> Note {
+    let mut object = ObjectWriter::default();
+    object.text("uri", uri);
+    for (key, value) in Members::parse_lenient(message).iter().filter(|(key, _)| *key != "uri") {
+        object.member(key, value);
+    }
+    Note { method: RESOURCE_UPDATED.to_owned(), params: Some(object.finish()) }
+}
+
+/// The params of a notification with the id of the subscription it belongs to.
+pub fn tagged(params: Option<&RawValue>, subscription: &RawValue) -> Raw {
+    let members = params.map(Members::parse_lenient).unwrap_or_default();
+    let mut object = ObjectWriter::default();
+    for (key, value) in members.iter().filter(|(key, _)| *key != "_meta") {
+        object.member(key, value);
+    }
+    let mut about = members.find("_meta").map(meta::without_reserved).unwrap_or_default();
+    about.push((meta::SUBSCRIPTION_ID.to_owned(), subscription.to_owned()));
+    object.member("_meta", &meta::object(&about));
+    object.finish()
+}

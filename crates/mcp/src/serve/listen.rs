@@ -1,0 +1,204 @@
+//! `subscriptions/listen`: a modern client's long request for news. Acknowledged first, then every notification tagged
+//! with the id of the request, then, when the crib closes, one result.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde_json::value::RawValue;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio_util::sync::CancellationToken;
+use toolcrib_core::{
+    call::Target,
+    error::Failure,
+    gateway::Gateway,
+    id::SourceId,
+    news::News,
+    raw::{self, Members, ObjectWriter, Raw},
+    source::{Lists, supervised::Watch},
+};
+
+use crate::{
+    meta,
+    serve::{
+        Desk,
+        feed::{self, Note},
+        visit::Asker,
+    },
+    wire::{self, Id},
+};
+
+/// Most resources one listen request may name; further ones are not acknowledged.
+const MOST_WATCHED: usize = 1000;
+
+/// One listening client.
+pub struct Listening {
+    id: Id,
+    gateway: Arc<Gateway>,
+    wanted: Wanted,
+    news: broadcast::Receiver<Arc<News>>,
+    waiting: Vec<String>,
+    closing: CancellationToken,
+    ended: bool,
+}
+
+/// What the client asked for and may have.
+#[derive(Default)]
+struct Wanted {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    /// Where each watched resource is, and how the client spells it.
+    watched: HashMap<(SourceId, String), String>,
+}
+
+impl Listening {
+    /// Subscribes to everything that was asked for and exists; the acknowledgement says what that is.
+    pub async fn begin(desk: &Desk, asker: &Asker, id: Id, params: Option<&RawValue>) -> Self {
+        let news = desk.gateway.newsroom().listen();
+        let members = params.map(Members::parse_lenient).unwrap_or_default();
+        let filter = members.find("notifications").map(Members::parse_lenient).unwrap_or_default();
+        let on = |key: &str| filter.find(key).is_some_and(|value| value.get() == "true");
+        let mut this = Self {
+            id,
+            gateway: desk.gateway.clone(),
+            wanted: Wanted {
+                tools: on("toolsListChanged"),
+                prompts: on("promptsListChanged"),
+                resources: on("resourcesListChanged"),
+                watched: HashMap::new(),
+            },
+            news,
+            waiting: Vec::new(),
+            closing: desk.closing.clone(),
+            ended: false,
+        };
+        let uris: Option<Vec<String>> =
+            filter.find("resourceSubscriptions").and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let mut accepted = Vec::new();
+        for uri in uris.unwrap_or_default().into_iter().take(MOST_WATCHED) {
+            match this.watch(asker, &uri).await {
+                Ok(()) => accepted.push(uri),
+                Err(failure) => tracing::debug!(uri, error = %failure.told, "not watched"),
+            }
+        }
+        this.waiting.push(this.acknowledgement(&accepted));
+        this
+    }
+
+    async fn watch(&mut self, asker: &Asker, uri: &str) -> Result<(), Failure> {
+        let target = Target::Resource(uri.to_owned());
+        let item = self.gateway.catalog().snapshot().find(&target, &asker.caller, self.gateway.policy())?;
+        let place = (item.source.clone(), item.own.to_string());
+        if self.wanted.watched.insert(place, uri.to_owned()).is_none() {
+            self.gateway.supervisor().watch(&item.source, &item.own, Watch::More).await?;
+        }
+        Ok(())
+    }
+
+    fn acknowledgement(&self, uris: &[String]) -> String {
+        let mut filter = ObjectWriter::default();
+        for (wanted, key) in [
+            (self.wanted.tools, "toolsListChanged"),
+            (self.wanted.prompts, "promptsListChanged"),
+            (self.wanted.resources, "resourcesListChanged"),
+        ] {
+            if wanted {
+                filter.raw(key, "true");
+            }
+        }
+        if !uris.is_empty() {
+            filter.member("resourceSubscriptions", &raw::from(uris));
+        }
+        let mut params = ObjectWriter::default();
+        params.member("notifications", &filter.finish());
+        self.encode(Note {
+            method: "notifications/subscriptions/acknowledged".to_owned(),
+            params: Some(params.finish()),
+        })
+    }
+
+    fn encode(&self, note: Note) -> String {
+        wire::notification(&note.method, Some(&feed::tagged(note.params.as_deref(), self.id.raw())))
+    }
+
+    /// The next message; none after the result.
+    pub async fn next(&mut self) -> Option<String> {
+        loop {
+            if !self.waiting.is_empty() {
+                return Some(self.waiting.remove(0));
+            }
+            if self.ended {
+                return None;
+            }
+            let heard = tokio::select! {
+                heard = self.news.recv() => heard,
+                () = self.closing.cancelled() => Err(RecvError::Closed),
+            };
+            let notes = match heard {
+                Ok(news) => self.notes(&news),
+                // What was missed may have been any of them.
+                Err(RecvError::Lagged(_)) => {
+                    self.lists(Lists { tools: true, prompts: true, resources: true })
+                }
+                Err(RecvError::Closed) => {
+                    self.ended = true;
+                    return Some(self.result());
+                }
+            };
+            let told: Vec<String> = notes.into_iter().map(|note| self.encode(note)).collect();
+            self.waiting.extend(told);
+        }
+    }
+
+    fn notes(&self, news: &News) -> Vec<Note> {
+        match news {
+            News::Catalog { tools, prompts, resources, .. } => {
+                self.lists(Lists { tools: *tools, prompts: *prompts, resources: *resources })
+            }
+            News::Resource { source, uri, message } => {
+                let spelt = self.wanted.watched.get(&(source.clone(), uri.clone()));
+                spelt.map(|spelt| feed::updated(message, spelt)).into_iter().collect()
+            }
+            News::Log { .. } | News::Notice { .. } | News::Source { .. } => Vec::new(),
+        }
+    }
+
+    fn lists(&self, changed: Lists) -> Vec<Note> {
+        let mut notes = Vec::new();
+        for (told, method) in [
+            (self.wanted.tools && changed.tools, feed::TOOLS_CHANGED),
+            (self.wanted.prompts && changed.prompts, feed::PROMPTS_CHANGED),
+            (self.wanted.resources && changed.resources, feed::RESOURCES_CHANGED),
+        ] {
+            if told {
+                notes.push(Note::plain(method));
+            }
+        }
+        notes
+    }
+
+    fn result(&self) -> String {
+        let about = vec![
+            (meta::SUBSCRIPTION_ID.to_owned(), self.id.raw().to_owned()),
+            (meta::SERVER_INFO.to_owned(), crate::serve::server_info()),
+        ];
+        let mut result = ObjectWriter::default();
+        result.text("resultType", "complete").member("_meta", &meta::object(&about));
+        let result: Raw = result.finish();
+        wire::success(Some(&self.id), &result)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let watched = std::mem::take(&mut self.wanted.watched);
+        if watched.is_empty() {
+            return;
+        }
+        let gateway = self.gateway.clone();
+        tokio::spawn(async move {
+            for (source, own) in watched.into_keys() {
+                let _ = gateway.supervisor().watch(&source, &own, Watch::Fewer).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,188 @@
+//! Legacy sessions over HTTP: opened by `initialize`, bound to their caller, forgotten when idle, never more than the
+//! cap. Most clients never say goodbye, so nothing here relies on it.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::sync::broadcast::error::RecvError;
+use toolcrib_core::{gateway::Gateway, id::CallerId};
+
+use crate::{
+    serve::{
+        feed::{self, Note},
+        stream::Stream,
+        visit::Visit,
+    },
+    wire,
+};
+
+/// Answer streams a session keeps for clients that may come back for them.
+const MOST_STREAMS: usize = 64;
+/// A full house lets in a newcomer when a guest was silent for this long.
+const SILENT: Duration = Duration::from_secs(60);
+const REAP_EVERY: Duration = Duration::from_secs(10);
+
+pub struct Session {
+    pub id: String,
+    pub visit: Arc<Visit>,
+    /// The stream of notifications that belong to no request.
+    pub standing: Arc<Stream>,
+    streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
+    next_stream: AtomicU64,
+    last_seen: Mutex<Instant>,
+}
+
+impl Session {
+    fn new(visit: Visit) -> Arc<Self> {
+        Arc::new(Self {
+            id: uuid::Uuid::new_v4().simple().to_string(),
+            visit: Arc::new(visit),
+            standing: Stream::new(0),
+            streams: Mutex::default(),
+            next_stream: AtomicU64::new(1),
+            last_seen: Mutex::new(Instant::now()),
+        })
+    }
+
+    fn streams(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Stream>>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stream for the answer to one request.
+    pub fn open_stream(&self) -> Arc<Stream> {
+        let stream = Stream::new(self.next_stream.fetch_add(1, Ordering::Relaxed));
+        let mut streams = self.streams();
+        streams.retain(|_, stream| !stream.is_spent());
+        while streams.len() >= MOST_STREAMS {
+            streams.pop_first();
+        }
+        streams.insert(stream.number, stream.clone());
+        stream
+    }
+
+    /// The stream and place named by a `Last-Event-ID`.
+    pub fn resume(&self, last_event: &str) -> Option<(Arc<Stream>, u64)> {
+        let (stream, event) = last_event.split_once('-')?;
+        let (stream, event) = (stream.parse::<u64>().ok()?, event.parse::<u64>().ok()?);
+        let found =
+            if stream == 0 { Some(self.standing.clone()) } else { self.streams().get(&stream).cloned() };
+        Some((found?, event))
+    }
+
+    fn touch(&self) {
+        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn silent_for(&self) -> Duration {
+        if self.standing.is_read() || self.streams().values().any(|stream| stream.is_read()) {
+            return Duration::ZERO;
+        }
+        self.last_seen.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    fn close(&self) {
+        self.visit.end();
+        self.standing.end();
+        self.streams().values().for_each(|stream| stream.end());
+    }
+
+    /// Puts the crib's news on the standing stream for as long as the session lives.
+    async fn follow(self: Arc<Self>, gateway: Arc<Gateway>) {
+        let mut news = gateway.newsroom().listen();
+        loop {
+            let heard = tokio::select! {
+                () = self.visit.closed.cancelled() => return,
+                heard = news.recv() => heard,
+            };
+            let notes = match heard {
+                Ok(news) => feed::legacy(&news, &self.visit, &gateway),
+                Err(RecvError::Lagged(_)) => {
+                    [feed::TOOLS_CHANGED, feed::PROMPTS_CHANGED, feed::RESOURCES_CHANGED]
+                        .map(Note::plain)
+                        .into()
+                }
+                Err(RecvError::Closed) => return,
+            };
+            for note in notes {
+                self.standing.push(&wire::notification(&note.method, note.params.as_deref()));
+            }
+        }
+    }
+}
+
+pub struct Sessions {
+    open: Mutex<HashMap<String, Arc<Session>>>,
+    count: Arc<AtomicUsize>,
+    most: usize,
+    idle: Duration,
+}
+
+/// Every place is taken by somebody active.
+#[derive(Debug)]
+pub struct Full;
+
+impl Sessions {
+    pub fn new(most: usize, idle: Duration, count: Arc<AtomicUsize>) -> Arc<Self> {
+        Arc::new(Self { open: Mutex::default(), count, most, idle })
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn begin(&self, visit: Visit, gateway: &Arc<Gateway>) -> Result<Arc<Session>, Full> {
+        let session = Session::new(visit);
+        let evicted = {
+            let mut open = self.open();
+            let mut evicted = None;
+            if open.len() >= self.most {
+                let quietest = open.values().max_by_key(|session| session.silent_for()).cloned();
+                let quietest = quietest.filter(|session| session.silent_for() >= SILENT).ok_or(Full)?;
+                evicted = open.remove(&quietest.id);
+            }
+            open.insert(session.id.clone(), session.clone());
+            self.count.store(open.len(), Ordering::Relaxed);
+            evicted
+        };
+        if let Some(session) = evicted {
+            session.close();
+        }
+        tokio::spawn(session.clone().follow(gateway.clone()));
+        Ok(session)
+    }
+
+    /// The session of this caller. Another caller's id is as good as none.
+    pub fn find(&self, id: &str, caller: &CallerId) -> Option<Arc<Session>> {
+        let session =
+            self.open().get(id).cloned().filter(|session| session.visit.asker.caller.id == *caller)?;
+        session.touch();
+        Some(session)
+    }
+
+    pub fn end(&self, session: &Session) {
+        let mut open = self.open();
+        open.remove(&session.id);
+        self.count.store(open.len(), Ordering::Relaxed);
+        drop(open);
+        session.close();
+    }
+
+    /// Runs until dropped: forgets sessions that are idle.
+    pub async fn reap(self: Arc<Self>) {
+        let mut tick = tokio::time::interval(REAP_EVERY.min(self.idle));
+        loop {
+            tick.tick().await;
+            let idle: Vec<_> =
+                self.open().values().filter(|session| session.silent_for() >= self.idle).cloned().collect();
+            for session in idle {
+                self.end(&session);
+            }
+        }
+    }
+}
