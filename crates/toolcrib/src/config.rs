@@ -22,7 +22,7 @@ mod schema;
 mod fields;
 mod find;
 mod mistake;
-mod node;
+pub(crate) mod node;
 mod reading;
 mod scalar;
 mod spelling;
@@ -40,6 +40,7 @@ pub use reference::reference;
 pub use schema::schema;
 pub use secret::{Secret, names_a_credential};
 pub use server::{ApiKey, Auth, Connect, Era, Prefix, Process, Remote, Server, Transport};
+pub(crate) use variables::is_name as is_variable_name;
 pub use watch::{Environment, watch};
 
 use reading::Reading;
@@ -64,6 +65,22 @@ pub fn load(path: Option<&Path>, env: Lookup<'_>) -> Result<Loaded, Mistakes> {
 
 /// Reads `text` as if it stood in the file `path`.
 pub fn parse(text: &str, path: Option<&Path>, env: Lookup<'_>) -> Result<Loaded, Mistakes> {
+    parse_with(text, path, env, read::config)
+}
+
+/// As [`parse`], but variables may be missing and then stand as they are written: for looking at a config, not running it.
+pub fn outline(text: &str, path: Option<&Path>, env: Lookup<'_>) -> Result<Loaded, Mistakes> {
+    parse_with(text, path, env, |reading, tree, folder| {
+        reading.forgive(|| read::config(reading, tree, folder))
+    })
+}
+
+fn parse_with(
+    text: &str,
+    path: Option<&Path>,
+    env: Lookup<'_>,
+    read: fn(&Reading<'_>, &node::Node, &Path) -> Config,
+) -> Result<Loaded, Mistakes> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file = path.map_or_else(|| "(no file)".to_owned(), |path| path.display().to_string());
     let reading = Reading::new(file, text, env);
@@ -71,7 +88,7 @@ pub fn parse(text: &str, path: Option<&Path>, env: Lookup<'_>) -> Result<Loaded,
         Ok(tree) => tree,
         Err(broken) => return Err(reading.broken(broken)),
     };
-    let config = read::config(&reading, &tree, &folder(path));
+    let config = read(&reading, &tree, &folder(path));
     let warnings = reading.finish()?;
     Ok(Loaded { config, path: path.map(Path::to_owned), warnings })
 }

@@ -266,6 +266,7 @@ fn value<T>(
     let text = reading.scalar(node, &format!("`{label}`"))?;
     match parse(&text) {
         Ok(value) => Some(value),
+        Err(_) if reading.forgiving() && text.contains("${") => None,
         Err(expected) => {
             // What a variable stands for may be secret; what is written in the file is in the excerpt anyway.
             let what = match &node.value {

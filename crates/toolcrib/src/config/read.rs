@@ -105,7 +105,7 @@ fn token(fields: &Fields<'_, '_>, caller: &str) -> Option<Secret> {
         return None;
     }
     let token = fields.secret("token")?;
-    if token.expose().chars().count() < TOKEN_LENGTH {
+    if token.expose().chars().count() < TOKEN_LENGTH && !fields.reading.forgiving() {
         fields.mistake("token", format!("the token of `{caller}` is too short"), "at least 16 characters");
     }
     Some(token)

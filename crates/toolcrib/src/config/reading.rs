@@ -82,8 +82,8 @@ impl<'a> Reading<'a> {
         value
     }
 
-    /// The text of a single value with its variables written out. `None` when it is not one (reported), when a variable
-    /// is missing (reported unless forgiven), or when there is nothing.
+    /// The text of a single value with its variables written out. `None` when it is not one or when a variable is
+    /// missing (both reported), or when there is nothing. With missing variables forgiven, the text as it is written.
     pub fn scalar(&self, node: &Node, label: &str) -> Option<String> {
         match &node.value {
             Value::Nothing => None,
@@ -100,9 +100,12 @@ impl<'a> Reading<'a> {
             Ok(text) => return Some(text),
             Err(troubles) => troubles,
         };
-        for trouble in troubles {
+        let forgiven = |trouble: &Trouble| matches!(trouble, Trouble::Missing(_)) && self.forgiving();
+        if troubles.iter().all(forgiven) {
+            return Some(text.to_owned());
+        }
+        for trouble in troubles.into_iter().filter(|trouble| !forgiven(trouble)) {
             match trouble {
-                Trouble::Missing(_) if self.forgiving() => {}
                 Trouble::Missing(name) => self.mistake(
                     span,
                     format!("environment variable `{name}` is not set"),
