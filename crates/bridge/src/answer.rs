@@ -15,6 +15,8 @@ pub const NOT_JSON: i32 = -32700;
 pub const NOT_MESSAGE: i32 = -32600;
 const INTERNAL: i32 = -32603;
 const HEADER_MISMATCH: i64 = -32020;
+/// What servers built on the TypeScript SDK's examples answer, with 400, to a session they do not know.
+const NO_SESSION: i64 = -32000;
 
 /// Who waits for the answer to a message.
 #[derive(Debug, Clone)]
@@ -49,6 +51,13 @@ pub enum Failure {
     NotRevived(String),
     #[error("the output is closed")]
     OutputClosed,
+}
+
+impl Failure {
+    /// Whether the connection went away before the answer.
+    pub fn is_cut(&self) -> bool {
+        matches!(self, Self::CutOff | Self::Dial(DialError::Lost { .. }))
+    }
 }
 
 /// An HTTP answer that is not a success.
@@ -93,6 +102,8 @@ struct Passed<'a> {
 #[derive(Deserialize)]
 struct Code {
     code: i64,
+    #[serde(default)]
+    message: String,
 }
 
 /// An error about a line whose sender cannot be named.
@@ -125,6 +136,15 @@ impl Asker {
 }
 
 impl Refusal {
+    /// Whether the crib does not know the session it was given: 404, or what some servers answer instead.
+    pub fn forgot_session(&self) -> bool {
+        if self.status != StatusCode::BAD_REQUEST {
+            return self.status == StatusCode::NOT_FOUND;
+        }
+        let error = self.error().and_then(|error| serde_json::from_str::<Code>(error.get()).ok());
+        error.is_some_and(|e| e.code == NO_SESSION && e.message.to_ascii_lowercase().contains("session"))
+    }
+
     /// Whether the crib missed or doubted a mirrored header.
     pub fn is_header_mismatch(&self) -> bool {
         let code = self.error().and_then(|error| serde_json::from_str::<Code>(error.get()).ok());
@@ -230,6 +250,19 @@ mod tests {
     #[test]
     fn nobody_is_told_nothing() {
         assert!(Asker::Nobody.told(&Failure::CutOff).is_none());
+    }
+
+    #[test]
+    fn a_forgotten_session_is_recognised() {
+        let forgot =
+            |status, body| matches!(refused(status, body), Failure::Refused(r) if r.forgot_session());
+        assert!(forgot(404, "gone"));
+        assert!(forgot(
+            400,
+            r#"{"id":null,"error":{"code":-32000,"message":"No valid session ID provided"}}"#
+        ));
+        assert!(!forgot(400, r#"{"id":null,"error":{"code":-32600,"message":"bad session"}}"#));
+        assert!(!forgot(400, r#"{"id":null,"error":{"code":-32000,"message":"no"}}"#));
     }
 
     #[test]

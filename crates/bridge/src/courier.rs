@@ -6,20 +6,24 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use hyper::body::Incoming;
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use crate::answer::{Asker, Failure};
-use crate::dial::{self, DialError, Sent};
+use crate::dial::{self, DialError, Progress, Way};
 use crate::header;
 use crate::link::{Form, Link, session_id};
 use crate::peek::{self, Message};
 use crate::session::{Seen, Session};
 use crate::stream::{Feed, Place};
+use crate::subscription::{self, Turn};
 
 /// Broken legacy answers are taken up again this often without progress before they are given up.
 const RESUME_LIMIT: u32 = 5;
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A subscription that held this long was not at fault when it broke.
+const STEADY: Duration = Duration::from_secs(10);
 
 /// Which protocol a message speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +40,7 @@ pub struct Errand {
     /// Empty for answers and batches.
     pub method: String,
     pub era: Era,
-    pub sent: Sent,
+    pub progress: Progress,
 }
 
 /// What has been put right already.
@@ -45,11 +49,16 @@ struct Remedies {
     revived: bool,
     relisted: bool,
     repeated: bool,
+    resubscribed: u32,
 }
 
 impl Errand {
     fn opens_session(&self) -> bool {
         self.method == "initialize"
+    }
+
+    fn was_heard(&self) -> bool {
+        *self.progress.borrow() == Way::Heard
     }
 
     /// Asking twice changes nothing at the crib.
@@ -65,23 +74,32 @@ pub async fn carry(link: &Link, errand: &Errand) -> Result<(), Failure> {
     let mut remedies = Remedies::default();
     loop {
         let seen = link.session.seen();
-        let failure = match attempt(link, errand, &seen).await {
+        let turn = if remedies.resubscribed == 0 { Turn::First } else { Turn::Again };
+        let begun = Instant::now();
+        let failure = match attempt(link, errand, &seen, turn).await {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
+        let subscribed = errand.was_heard() || turn == Turn::Again;
+        if errand.method == subscription::LISTEN && failure.is_cut() && subscribed {
+            // A subscription that held for a while is taken up at once, one that keeps breaking ever later.
+            remedies.resubscribed = if begun.elapsed() > STEADY { 1 } else { remedies.resubscribed + 1 };
+            tokio::time::sleep(pause(remedies.resubscribed)).await;
+            continue;
+        }
         if !put_right(link, errand, &seen, &failure, &mut remedies).await? {
             return Err(failure);
         }
     }
 }
 
-async fn attempt(link: &Link, errand: &Errand, seen: &Seen) -> Result<(), Failure> {
+async fn attempt(link: &Link, errand: &Errand, seen: &Seen, turn: Turn) -> Result<(), Failure> {
     let headers = match &errand.era {
         Era::Modern { version } => link.modern_headers(&errand.line, version),
         Era::Legacy if errand.opens_session() => HeaderMap::new(),
         Era::Legacy => seen.headers(),
     };
-    let response = link.dial.post(&headers, &errand.line, Some(&errand.sent)).await?;
+    let response = link.dial.post(&headers, &errand.line, Some(&errand.progress)).await?;
     let session = session_id(&response);
     let (form, response) = link.accepted(response).await?;
     match form {
@@ -95,10 +113,16 @@ async fn attempt(link: &Link, errand: &Errand, seen: &Seen) -> Result<(), Failur
             match (line.is_empty(), &errand.asker) {
                 (true, Asker::Nobody) => Ok(()),
                 (true, _) => Err(Failure::NoAnswer(status)),
-                (false, _) => deliver(link, errand, session, line).await.map(|_| ()),
+                (false, _) => deliver(link, errand, session.as_deref(), line).await.map(|_| ()),
             }
         }
-        Form::Events => follow(link, errand, seen, session, response).await,
+        Form::Events => {
+            let mut feed = Feed::new(response.into_body(), link.limit);
+            if turn == Turn::Again {
+                refresh(link, errand, &mut feed).await?;
+            }
+            follow(link, errand, seen, session.as_deref(), feed).await
+        }
     }
 }
 
@@ -112,7 +136,7 @@ async fn put_right(
 ) -> Result<bool, Failure> {
     match failure {
         Failure::Refused(refusal)
-            if refusal.status == StatusCode::NOT_FOUND
+            if refusal.forgot_session()
                 && errand.era == Era::Legacy
                 && !errand.opens_session()
                 && seen.id.is_some()
@@ -155,12 +179,7 @@ async fn relearn(link: &Link, errand: &Errand) -> bool {
 }
 
 /// Puts one message of the answer on the output. True when it was the answer itself.
-async fn deliver(
-    link: &Link,
-    errand: &Errand,
-    session: Option<String>,
-    line: String,
-) -> Result<bool, Failure> {
+async fn deliver(link: &Link, errand: &Errand, session: Option<&str>, line: String) -> Result<bool, Failure> {
     let mut answered = false;
     if let (Asker::One(id), Some(reply)) = (&errand.asker, peek::reply(&line)) {
         answered = reply.method.is_none() && reply.id.is_some_and(|got| peek::same_id(got, id));
@@ -172,7 +191,8 @@ async fn deliver(
     Ok(answered)
 }
 
-fn learn(link: &Link, errand: &Errand, session: Option<String>, result: &RawValue) {
+fn learn(link: &Link, errand: &Errand, session: Option<&str>, result: &RawValue) {
+    let session = session.map(str::to_owned);
     match errand.method.as_str() {
         "initialize" => {
             link.session.open(errand.line.clone(), Session::read(session, result), result);
@@ -184,23 +204,31 @@ fn learn(link: &Link, errand: &Errand, session: Option<String>, result: &RawValu
     }
 }
 
+/// The client knows its subscription is confirmed; instead of hearing it twice it hears what may have changed.
+async fn refresh(link: &Link, errand: &Errand, feed: &mut Feed) -> Result<(), Failure> {
+    let first = feed.next(&mut Place::default()).await?.ok_or(Failure::CutOff)?;
+    for line in subscription::refresh(&errand.line) {
+        link.say(line).await?;
+    }
+    if subscription::is_acknowledgement(&first) { Ok(()) } else { link.say(first).await }
+}
+
 /// Relays an answer that comes as a stream. A legacy stream that breaks is taken up again where it was.
 async fn follow(
     link: &Link,
     errand: &Errand,
     seen: &Seen,
-    session: Option<String>,
-    response: Response<Incoming>,
+    session: Option<&str>,
+    mut feed: Feed,
 ) -> Result<(), Failure> {
     let mut place = Place::default();
-    let mut feed = Feed::new(response.into_body(), link.limit);
     let mut idle_resumes = 0;
     loop {
         let broken = loop {
             match feed.next(&mut place).await {
                 Ok(Some(line)) => {
                     idle_resumes = 0;
-                    if deliver(link, errand, session.clone(), line).await? {
+                    if deliver(link, errand, session, line).await? {
                         dial::let_finish(feed.into_body());
                         return Ok(());
                     }
@@ -227,16 +255,20 @@ async fn resume(link: &Link, seen: &Seen, place: &Place, round: u32) -> Option<F
     let mut headers = seen.headers();
     let value = place.last_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok())?;
     headers.insert(header::LAST_EVENT, value);
-    let mut pause = place.retry.unwrap_or(Duration::from_millis(100) * 2u32.saturating_pow(round));
-    for _ in 0..RESUME_LIMIT {
-        tokio::time::sleep(pause.min(Duration::from_secs(5))).await;
+    for again in 0..RESUME_LIMIT {
+        let rest = place.retry.unwrap_or_else(|| pause(round)) * 2u32.saturating_pow(again);
+        tokio::time::sleep(rest.min(LONGEST_PAUSE)).await;
         match link.dial.listen(&headers).await {
             Ok(response) if response.status() == StatusCode::OK => {
                 return Some(Feed::new(response.into_body(), link.limit));
             }
             Ok(response) if !response.status().is_server_error() => return None,
-            _ => pause *= 2,
+            _ => {}
         }
     }
     None
+}
+
+fn pause(round: u32) -> Duration {
+    (Duration::from_millis(100) * 2u32.saturating_pow(round.min(16))).min(LONGEST_PAUSE)
 }

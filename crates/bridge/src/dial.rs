@@ -51,8 +51,19 @@ pub struct Dial {
     told: AtomicBool,
 }
 
-/// Turns true once the body of a request has been handed to the connection.
-pub type Sent = Arc<watch::Sender<bool>>;
+/// How far a request has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// Not on the connection yet.
+    Waiting,
+    /// Its body was handed to the connection.
+    Sent,
+    /// The crib has it: the head of an answer came back.
+    Heard,
+}
+
+/// Where the way of a request can be watched.
+pub type Progress = Arc<watch::Sender<Way>>;
 
 impl Dial {
     /// A client for the endpoint of `options`. Fails only if TLS itself cannot be set up.
@@ -90,17 +101,21 @@ impl Dial {
         &self,
         headers: &HeaderMap,
         line: &Bytes,
-        sent: Option<&Sent>,
+        progress: Option<&Progress>,
     ) -> Result<Response<Incoming>, DialError> {
         let request = || {
-            let letter = Letter { bytes: Some(line.clone()), sent: sent.cloned() };
+            let letter = Letter { bytes: Some(line.clone()), progress: progress.cloned() };
             let mut request = self.request(Method::POST, headers, letter);
             let own = request.headers_mut();
             own.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             own.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
             request
         };
-        self.send(request, self.wait).await
+        let response = self.send(request, self.wait).await?;
+        if let Some(progress) = progress {
+            progress.send_replace(Way::Heard);
+        }
+        Ok(response)
     }
 
     /// Opens the stream of what the crib says unasked. Does not wait for a crib that is not up.
@@ -232,7 +247,7 @@ fn is_tls(error: &Error) -> bool {
 #[derive(Debug, Default)]
 pub struct Letter {
     bytes: Option<Bytes>,
-    sent: Option<Sent>,
+    progress: Option<Progress>,
 }
 
 impl Body for Letter {
@@ -244,8 +259,8 @@ impl Body for Letter {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let Some(bytes) = self.bytes.take() else { return Poll::Ready(None) };
-        if let Some(sent) = self.sent.take() {
-            sent.send_replace(true);
+        if let Some(progress) = self.progress.take() {
+            progress.send_replace(Way::Sent);
         }
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }

@@ -21,6 +21,7 @@ mod relay;
 mod session;
 mod sse;
 mod stream;
+mod subscription;
 mod waiting;
 
 use std::future::Future;

@@ -100,7 +100,9 @@ async fn hear(link: &Link, seen: &Seen, place: &mut Place) -> End {
             }
             Ok(None) => return End::Closed,
             Err(failure) => {
-                eprintln!("toolcrib-bridge: the stream of notifications broke: {failure}");
+                if !failure.is_cut() {
+                    eprintln!("toolcrib-bridge: the stream of notifications broke: {failure}");
+                }
                 return End::Closed;
             }
         }

@@ -12,15 +12,19 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::answer::{self, Asker, Failure};
 use crate::courier::{self, Era, Errand};
+use crate::dial::Way;
 use crate::line::Input;
 use crate::link::Link;
 use crate::listener;
 use crate::peek::{self, Fault, Message, Params};
+use crate::subscription;
 use crate::waiting::{Called, Waiting};
 
 const FIRST_MODERN: &str = "2026-07-28";
 /// How long a notification may wait for the request it is about to leave.
 const FOLLOW_LIMIT: Duration = Duration::from_secs(5);
+/// How long after that it may wait for a sign that the crib has it.
+const HEARD_LIMIT: Duration = Duration::from_millis(200);
 /// How long one message may hold up those that must not overtake it, once the crib can be reached.
 const TURN_LIMIT: Duration = Duration::from_secs(60);
 
@@ -38,7 +42,7 @@ pub struct Relay {
 /// A message that must not overtake the ones before it.
 struct Queued {
     errand: Errand,
-    after: Option<watch::Receiver<bool>>,
+    after: Option<watch::Receiver<Way>>,
     done: Option<oneshot::Sender<()>>,
 }
 
@@ -73,6 +77,7 @@ impl Relay {
                 }
             }
         }
+        self.waiting.call_off_endless();
         drop(self.lane);
         while self.tasks.join_next().await.is_some() {}
         Ok(())
@@ -121,8 +126,8 @@ impl Relay {
     }
 
     fn errand(&self, line: &Bytes, asker: Asker, method: String, era: Era) -> Errand {
-        let sent = Arc::new(watch::Sender::new(false));
-        Errand { line: line.clone(), asker, method, era, sent }
+        let progress = Arc::new(watch::Sender::new(Way::Waiting));
+        Errand { line: line.clone(), asker, method, era, progress }
     }
 
     /// A message that names its version is modern, unless a session is open and the version older than that era.
@@ -174,7 +179,7 @@ impl Relay {
                 let called = about.map_or(Called::Unknown, |id| self.waiting.call_off(id));
                 match (called, &errand.era) {
                     (Called::Off, _) | (Called::Unknown, Era::Modern { .. }) => {}
-                    (Called::Follow(sent), _) => self.queue(errand, Some(sent), None).await,
+                    (Called::Follow(way), _) => self.queue(errand, Some(way), None).await,
                     (Called::Unknown, Era::Legacy) => self.queue(errand, None, None).await,
                 }
             }
@@ -195,7 +200,7 @@ impl Relay {
     async fn queue(
         &self,
         errand: Errand,
-        after: Option<watch::Receiver<bool>>,
+        after: Option<watch::Receiver<Way>>,
         done: Option<oneshot::Sender<()>>,
     ) {
         // The lane lives as long as the relay: it ends only when this sender is dropped.
@@ -206,8 +211,10 @@ impl Relay {
 /// Carries what must stay in order, one at a time.
 async fn in_turn(link: Arc<Link>, mut queue: mpsc::Receiver<Queued>) {
     while let Some(Queued { errand, after, done }) = queue.recv().await {
-        if let Some(mut sent) = after {
-            let _ = tokio::time::timeout(FOLLOW_LIMIT, sent.wait_for(|sent| *sent)).await;
+        if let Some(mut way) = after {
+            // A request answered as JSON is not heard of before it is done, so hearing is waited for only briefly.
+            let _ = tokio::time::timeout(FOLLOW_LIMIT, way.wait_for(|way| *way >= Way::Sent)).await;
+            let _ = tokio::time::timeout(HEARD_LIMIT, way.wait_for(|way| *way >= Way::Heard)).await;
         }
         let limit = TURN_LIMIT + link.dial.wait();
         let outcome = tokio::time::timeout(limit, courier::carry(&link, &errand)).await;
@@ -218,7 +225,7 @@ async fn in_turn(link: Arc<Link>, mut queue: mpsc::Receiver<Queued>) {
 }
 
 async fn in_time(link: &Link, errand: &Errand, timeout: Option<Duration>) -> Result<(), Failure> {
-    let Some(limit) = timeout.filter(|_| errand.method != "subscriptions/listen") else {
+    let Some(limit) = timeout.filter(|_| errand.method != subscription::LISTEN) else {
         return courier::carry(link, errand).await;
     };
     match tokio::time::timeout(limit, courier::carry(link, errand)).await {

@@ -10,7 +10,9 @@ use tokio::sync::{Notify, watch};
 
 use crate::answer::Asker;
 use crate::courier::{Era, Errand};
+use crate::dial::Way;
 use crate::peek;
+use crate::subscription;
 
 /// The register.
 #[derive(Debug, Default)]
@@ -28,8 +30,9 @@ struct Entries {
 struct Entry {
     asker: Asker,
     modern: bool,
+    endless: bool,
     off: Arc<Notify>,
-    sent: watch::Receiver<bool>,
+    progress: watch::Receiver<Way>,
 }
 
 /// One entry; it leaves the register when dropped.
@@ -46,7 +49,7 @@ pub enum Called {
     /// A modern request: its stream is being closed, which is how it is cancelled.
     Off,
     /// A legacy request: the notification must follow it to the crib, once it has left.
-    Follow(watch::Receiver<bool>),
+    Follow(watch::Receiver<Way>),
     /// No such request in flight.
     Unknown,
 }
@@ -61,8 +64,9 @@ impl Waiting {
         let entry = Entry {
             asker: errand.asker.clone(),
             modern: matches!(errand.era, Era::Modern { .. }),
+            endless: errand.method == subscription::LISTEN,
             off: Arc::clone(&off),
-            sent: errand.sent.subscribe(),
+            progress: errand.progress.subscribe(),
         };
         entries.held.insert(number, entry);
         Ticket { register: Arc::clone(self), number, off }
@@ -81,8 +85,15 @@ impl Waiting {
                 entry.off.notify_one();
                 Called::Off
             }
-            Some(entry) => Called::Follow(entry.sent.clone()),
+            Some(entry) => Called::Follow(entry.progress.clone()),
             None => Called::Unknown,
+        }
+    }
+
+    /// Calls off what would never end by itself.
+    pub fn call_off_endless(&self) {
+        for entry in self.entries().held.values().filter(|entry| entry.endless) {
+            entry.off.notify_one();
         }
     }
 

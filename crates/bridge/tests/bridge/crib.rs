@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream::{self, Stream, StreamExt};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::{broadcast, watch};
@@ -54,6 +54,18 @@ struct Shared {
     push: broadcast::Sender<String>,
     release: watch::Sender<bool>,
     gone: watch::Sender<usize>,
+    opened: watch::Sender<usize>,
+}
+
+impl Shared {
+    fn pushed(&self) -> impl Stream<Item = Result<String, Infallible>> + use<> {
+        let pushed = self.push.subscribe();
+        self.opened.send_modify(|opened| *opened += 1);
+        stream::unfold(pushed, |mut pushed| async {
+            let event = pushed.recv().await.ok().filter(|event| event != "close")?;
+            Some((Ok(event), pushed))
+        })
+    }
 }
 
 impl Crib {
@@ -75,6 +87,7 @@ impl Crib {
             push: broadcast::Sender::new(16),
             release: watch::Sender::new(false),
             gone: watch::Sender::new(0),
+            opened: watch::Sender::new(0),
         });
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
@@ -101,14 +114,16 @@ impl Crib {
         self.address
     }
 
-    /// Sends one event to every GET stream.
-    pub fn push(&self, event: &str) {
+    /// Sends one event to every open stream, once there is one.
+    pub async fn push(&self, event: &str) {
+        let open = |_: &usize| self.shared.push.receiver_count() > 0;
+        self.shared.opened.subscribe().wait_for(open).await.unwrap();
         self.shared.push.send(event.to_owned()).unwrap();
     }
 
     /// Closes every GET stream without forgetting a session.
-    pub fn close_streams(&self) {
-        self.push("close");
+    pub async fn close_streams(&self) {
+        self.push("close").await;
     }
 
     /// Lets the tool `slow` answer.
@@ -273,11 +288,7 @@ fn listen(shared: &Shared, seen: &Seen) -> Response {
             json!({"jsonrpc":"2.0","id":id,"result":{"resumed":true}})
         )]);
     }
-    let pushed = stream::unfold(shared.push.subscribe(), |mut pushed| async {
-        let event = pushed.recv().await.ok().filter(|event| event != "close")?;
-        Some((Ok::<_, Infallible>(event), pushed))
-    });
-    sse(stream::iter([Ok(": open\n\n".to_owned())]).chain(pushed).boxed())
+    sse(stream::iter([Ok(": open\n\n".to_owned())]).chain(shared.pushed()).boxed())
 }
 
 fn modern(shared: &Arc<Shared>, seen: &Seen, message: &Value) -> Response {
@@ -302,13 +313,9 @@ fn modern(shared: &Arc<Shared>, seen: &Seen, message: &Value) -> Response {
         .into_response(),
         ("subscriptions/listen", _) => {
             let acknowledged = json!({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"});
-            let pushed = stream::unfold(shared.push.subscribe(), |mut pushed| async {
-                let event = pushed.recv().await.ok().filter(|event| event != "close")?;
-                Some((Ok::<_, Infallible>(event), pushed))
-            });
             let ended = format!("data: {}\n\n", result(json!({})));
             let first = stream::iter([Ok(format!("data: {acknowledged}\n\n"))]);
-            sse(first.chain(pushed).chain(stream::iter([Ok(ended)])).boxed())
+            sse(first.chain(shared.pushed()).chain(stream::iter([Ok(ended)])).boxed())
         }
         (_, name) => axum::Json(result(json!({"tool": name}))).into_response(),
     }

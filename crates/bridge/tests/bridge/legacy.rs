@@ -83,14 +83,15 @@ async fn what_the_crib_says_unasked_reaches_the_client() {
     let mut client = Client::to(&crib.url());
     client.initialize().await;
     crib.until(|s| s.verb == Method::GET).await;
-    crib.push("id: 41\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n");
+    crib.push("id: 41\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+        .await;
     assert_eq!(client.next().await["method"], "notifications/tools/list_changed");
-    crib.push("id: 42\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\"}\n\n");
+    crib.push("id: 42\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\"}\n\n").await;
     assert_eq!(client.next().await["method"], "elicitation/create");
     client.send(json!({"jsonrpc":"2.0","id":"q","result":{"action":"accept"}})).await;
     crib.until(|s| s.json()["result"]["action"] == "accept").await;
 
-    crib.close_streams();
+    crib.close_streams().await;
     let again = crib.until(|s| s.header("last-event-id").is_some()).await;
     assert_eq!(again.header("last-event-id"), Some("42"));
     assert_eq!(again.header("mcp-session-id"), Some("s-1"));

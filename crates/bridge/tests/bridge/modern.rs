@@ -65,10 +65,25 @@ async fn a_subscription_is_relayed_until_it_ends() {
     let mut client = Client::to(&crib.url());
     let listen = modern("sub", "subscriptions/listen", json!({"notifications":{"toolsListChanged":true}}));
     assert_eq!(client.ask(listen).await["method"], "notifications/subscriptions/acknowledged");
-    crib.push("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n");
+    crib.push("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n").await;
     assert_eq!(client.next().await["method"], "notifications/tools/list_changed");
-    crib.close_streams();
+    crib.close_streams().await;
     assert_eq!(client.next().await["id"], "sub");
+}
+
+#[tokio::test]
+async fn a_subscription_outlives_a_restart_of_the_crib() {
+    let crib = Crib::start();
+    let mut client = Client::to(&crib.url());
+    let listen = modern("sub", "subscriptions/listen", json!({"notifications":{"toolsListChanged":true}}));
+    assert_eq!(client.ask(listen).await["method"], "notifications/subscriptions/acknowledged");
+    let crib = Crib::start_at(crib.stop(), None);
+    let changed = client.next().await;
+    assert_eq!(changed["method"], "notifications/tools/list_changed");
+    assert_eq!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "sub");
+    crib.push("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/prompts/list_changed\"}\n\n").await;
+    assert_eq!(client.next().await["method"], "notifications/prompts/list_changed");
+    assert!(client.end().await.is_empty(), "an open subscription does not keep the bridge");
 }
 
 #[tokio::test]
