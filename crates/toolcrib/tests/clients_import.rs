@@ -51,14 +51,12 @@ fn everything_together_loads_and_holds_no_secret() {
     let config = loaded(&plan);
     assert_eq!(config.servers.len(), plan.added.len());
     assert_eq!(plan.added.len(), 21, "{plan}");
-    let everything = format!("{}{plan}{plan:?}{}", plan.text(), serde_json::to_string(&plan).unwrap());
-    for start in ["not-a-real"] {
-        let shown = plan.text().contains(start) || plan.to_string().contains(start);
-        assert!(!shown, "{plan}\n{}", plan.text());
+    for shown in
+        [plan.text(), &plan.to_string(), &format!("{plan:?}"), &serde_json::to_string(&plan).unwrap()]
+    {
+        assert!(!shown.contains("not-a-real"), "{shown}");
     }
-    let json = serde_json::to_string(&plan).unwrap();
-    assert!(!json.contains("not-a-real"), "{json}");
-    assert!(everything.contains("${GITHUB_PERSONAL_ACCESS_TOKEN}"));
+    assert!(plan.text().contains("${GITHUB_PERSONAL_ACCESS_TOKEN}"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Every struct of the config is read through [`Fields`]; unknown and repeated keys are found here and nowhere else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -212,7 +212,8 @@ impl<'r, 'a> Fields<'r, 'a> {
                 return Vec::new();
             }
         };
-        let mut pairs: Vec<(&str, Span, &Node)> = Vec::with_capacity(entries.len());
+        let mut pairs = Vec::with_capacity(entries.len());
+        let mut seen: HashMap<&str, usize> = HashMap::new();
         for (key, value) in entries {
             let Value::Scalar(word) = &key.value else {
                 self.reading.mistake(
@@ -222,14 +223,16 @@ impl<'r, 'a> Fields<'r, 'a> {
                 );
                 continue;
             };
-            match pairs.iter().find(|(seen, ..)| seen == word) {
-                Some((_, first, _)) => {
+            match seen.get(word.as_str()) {
+                Some(first) => {
                     self.reading.hide(value.span);
-                    let what =
-                        format!("`{word}` is given twice under `{name}`, first on line {}", first.start.line);
+                    let what = format!("`{word}` is given twice under `{name}`, first on line {first}");
                     self.reading.mistake(key.span, what, Some("each name once".to_owned()));
                 }
-                None => pairs.push((word, key.span, value)),
+                None => {
+                    seen.insert(word, key.span.start.line);
+                    pairs.push((word.as_str(), key.span, value));
+                }
             }
         }
         pairs

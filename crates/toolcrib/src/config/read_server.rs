@@ -2,7 +2,7 @@
 //!
 //! A disabled server is checked like the others, except that its variables may be missing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -232,14 +232,11 @@ fn prefix(fields: &Fields<'_, '_>) -> Prefix {
 }
 
 fn check_renames(fields: &Fields<'_, '_>, rename: &BTreeMap<String, String>) {
+    let mut seen: HashMap<&str, &str> = HashMap::new();
     for (tool, new) in rename {
-        let twin = rename.iter().find(|(other, name)| *other < tool && *name == new);
-        if let Some((other, _)) = twin {
-            fields.mistake(
-                "rename",
-                format!("`{other}` and `{tool}` are both renamed to `{new}`"),
-                "different names",
-            );
+        if let Some(other) = seen.insert(new, tool) {
+            let what = format!("`{other}` and `{tool}` are both renamed to `{new}`");
+            fields.mistake("rename", what, "different names");
         }
         if new.is_empty() {
             fields.mistake("rename", format!("`{tool}` is renamed to nothing"), "a name");

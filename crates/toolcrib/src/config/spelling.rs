@@ -38,7 +38,8 @@ pub(crate) fn camel(snake: &str) -> String {
 
 /// The known word nearest to `word`, if one is near enough to be what was meant.
 pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let word = snake(word);
+    // No key is this long, and comparing costs the product of the lengths.
+    let word = Some(snake(word)).filter(|word| word.len() <= 64)?;
     known
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&word, &snake(candidate)), candidate))
