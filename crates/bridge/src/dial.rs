@@ -231,16 +231,16 @@ fn reason(error: &Error) -> String {
     error.source().map_or_else(|| error.to_string(), chain)
 }
 
-fn is_tls(error: &Error) -> bool {
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if cause.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
-            return true;
-        }
-        next = cause.source();
+/// Whether TLS itself refused: waiting does not mend a certificate. I/O errors hide what they wrap from `source`,
+/// so they are opened one by one.
+fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    if error.is::<rustls::Error>() {
+        return true;
     }
-    false
+    match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        Some(wrapped) => is_tls(wrapped),
+        None => error.source().is_some_and(is_tls),
+    }
 }
 
 /// A request body that says when the connection has taken it.
