@@ -27,6 +27,7 @@ use crate::{
     news::{CallNews, Newsroom},
     policy::{Decision, Permit, Policy},
     source::supervisor::Supervisor,
+    trace::{self, Tracer},
 };
 
 /// What the gateway stands on.
@@ -36,6 +37,7 @@ pub struct Parts {
     pub ledger: Arc<dyn Ledger>,
     pub supervisor: Arc<Supervisor>,
     pub newsroom: Newsroom,
+    pub tracer: Option<Arc<dyn Tracer>>,
     /// Calls that may run at once; one more is refused.
     pub most_calls: usize,
 }
@@ -109,7 +111,7 @@ impl Gateway {
         Running { events: heard, reply, cancel }
     }
 
-    async fn run(&self, call: Call, events: Events, cancel: CancellationToken) -> Result<Reply, Failure> {
+    async fn run(&self, mut call: Call, events: Events, cancel: CancellationToken) -> Result<Reply, Failure> {
         let began = Instant::now();
         let opening = Opening::new(&call);
         let entry = self.parts.ledger.open(opening.clone()).await.map_err(|down| {
@@ -125,12 +127,21 @@ impl Gateway {
             target: opening.target.clone(),
         });
 
+        let tracer = self.parts.tracer.as_ref();
+        let span = tracer.map(|tracer| tracer.begin(&opening, trace::parent(&call.carry).as_deref()));
+        if let Some(span) = &span {
+            trace::hand_on(&mut call.carry, &span.traceparent());
+        }
+
         let mut found = None;
         let result = self.attempt(call, events, &cancel, &mut found).await;
 
         drop(listed);
         let closing = closing(&result, found.as_ref(), began.elapsed());
         self.note(&opening, &closing);
+        if let Some(span) = span {
+            span.end(&closing);
+        }
         match self.parts.ledger.close(entry, closing).await {
             Ok(()) => result,
             Err(down) => {

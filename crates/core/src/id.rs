@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn tools_are_ordered_by_source_then_name() {
         let id = |s: &str, n: &str| ToolId { source: SourceId::new(s).unwrap(), name: n.into() };
-        let mut ids = vec![id("a-b", "x"), id("a", "z"), id("a", "b")];
+        let mut ids = [id("a-b", "x"), id("a", "z"), id("a", "b")];
         ids.sort();
         assert_eq!(ids.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a:b", "a:z", "a-b:x"]);
     }

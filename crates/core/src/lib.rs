@@ -21,6 +21,7 @@ pub mod source;
 pub mod builtin;
 
 pub mod news;
+pub mod trace;
 
 pub mod id;
 

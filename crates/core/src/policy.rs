@@ -185,7 +185,7 @@ impl Layer for AccessLayer {
     }
 
     fn shows(&self, caller: &Caller, item: &Item) -> bool {
-        caller.access.covers(&item.id())
+        caller.access.covers(item.id())
     }
 
     fn judges(&self, _: &Invocation) -> Verdict {

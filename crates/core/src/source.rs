@@ -4,8 +4,11 @@
 //! [`Dialer`] knows how to reach one source; [`supervisor`] decides when, keeps at most one connection to it, and
 //! shows its state.
 
-pub mod supervised;
 pub mod supervisor;
+
+pub mod terms;
+
+mod supervised;
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -32,8 +32,8 @@ use crate::{
     raw::{self, Raw},
     source::{
         ConnectMode, Connection, Dialer, Facts, Source, Tidings,
-        supervised::Terms,
         supervisor::{SourceSpec, Supervisor},
+        terms::Terms,
     },
 };
 
@@ -201,7 +201,15 @@ impl TestCrib {
         let specs = sources.iter().map(|(id, source)| spec(id, source)).collect();
         supervisor.apply(specs).await;
         let ledger = Arc::new(MemoryLedger::default());
-        let parts = Parts { catalog, policy, ledger: ledger.clone(), supervisor, newsroom, most_calls: 8 };
+        let parts = Parts {
+            catalog,
+            policy,
+            ledger: ledger.clone(),
+            supervisor,
+            newsroom,
+            tracer: None,
+            most_calls: 8,
+        };
         Self { gateway: Gateway::new(parts), ledger }
     }
 
@@ -224,6 +232,7 @@ pub fn spec(id: &str, source: &Arc<ScriptedSource>) -> SourceSpec {
             enabled: true,
             mode: ConnectMode::OnDemand,
             idle_after: Duration::from_secs(600),
+            connect_limit: Duration::from_secs(30),
             shelf: Arc::new(ShelfSettings {
                 patience: Duration::from_millis(100),
                 ..ShelfSettings::default()

@@ -1,7 +1,17 @@
-//! The parts of the `toolcrib` binary that can be tested without starting it.
+//! The `toolcrib` binary, as a library so that its parts can be tested.
 //!
-//! [`config`] is the one file a person writes; [`clients`] reads and writes the config files of MCP clients.
-//! Nothing here opens a socket. The command line over it is `main.rs`.
+//! Read [`assemble`] first: the one place where ports meet implementations. [`serve`] runs the crib, [`config`] is the
+//! one file a person writes, [`clients`] reads and writes the config files of MCP clients.
+
+pub mod assemble;
+
+pub mod serve;
+
+pub mod listen;
+
+pub mod telemetry;
+
+pub mod banner;
 
 pub mod config;
 

@@ -19,35 +19,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     call::{Events, Level, Reply},
-    catalog::{LiveCatalog, Offer, Shelf, offer::ShelfSettings},
+    catalog::{LiveCatalog, Offer, Shelf},
     error::{Failure, Kind},
-    id::SourceId,
     news::{News, Newsroom},
     policy::Permit,
-    source::{ConnectMode, Connection, Dialer, Facts, Lists, Source, State, Tidings},
+    source::{
+        ConnectMode, Connection, Dialer, Facts, Lists, Source, State, Tidings,
+        terms::{Awaited, Terms, Urgency, Watch, backoff},
+    },
 };
 
-/// Connecting and listing together may take this long.
-const CONNECT_LIMIT: Duration = Duration::from_secs(30);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 /// After so many failures in a row what the source offered before is no longer listed.
 const FAILURES_UNTIL_UNLISTED: u32 = 3;
 
 type Attempt = watch::Receiver<Option<Result<Arc<dyn Connection>, Failure>>>;
-
-/// What the config says of a source, beyond how to dial it.
-#[derive(Clone)]
-pub struct Terms {
-    pub id: SourceId,
-    /// For people.
-    pub title: Option<String>,
-    pub description: Option<String>,
-    pub enabled: bool,
-    pub mode: ConnectMode,
-    /// An on-demand connection unused for this long is closed.
-    pub idle_after: Duration,
-    pub shelf: Arc<ShelfSettings>,
-}
 
 pub struct Supervised {
     pub(super) terms: Mutex<Terms>,
@@ -216,11 +201,12 @@ impl Supervised {
     }
 
     async fn dial(&self, sender: mpsc::Sender<Tidings>) -> Result<(Arc<dyn Connection>, Offer), Failure> {
+        let limit = self.terms().connect_limit;
         let late = || {
-            let told = format!("it did not connect and list its tools within {} s", CONNECT_LIMIT.as_secs());
+            let told = format!("it did not connect and list its tools within {} s", limit.as_secs_f32());
             Failure::new(Kind::Timeout, told)
         };
-        let deadline = Instant::now() + CONNECT_LIMIT;
+        let deadline = Instant::now() + limit;
         let connection =
             tokio::time::timeout_at(deadline, self.dialer.dial(sender)).await.map_err(|_| late())??;
         let listed = tokio::time::timeout_at(deadline, connection.offer()).await.map_err(|_| late());
@@ -348,7 +334,7 @@ impl Supervised {
 
     /// Reads the lists anew. The news is passed on even where nothing differs: the source said so.
     async fn refresh(&self, connection: &Arc<dyn Connection>, lists: Lists) {
-        match tokio::time::timeout(CONNECT_LIMIT, connection.offer()).await {
+        match tokio::time::timeout(self.terms().connect_limit, connection.offer()).await {
             Ok(Ok(offer)) => {
                 let before = self.catalog.snapshot();
                 self.inner().offer = Some(Arc::new(offer));
@@ -458,36 +444,6 @@ impl Supervised {
             tracing::debug!(source = %self.terms().id, error = %failure.told, "log level not taken");
         }
     }
-}
-
-/// Who wants the connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Urgency {
-    Caller,
-    Supervisor,
-    /// Also ends a backoff and a stop.
-    Operator,
-}
-
-pub(super) enum Awaited {
-    Settled,
-    Unasked,
-    /// It failed before and may be tried again; nobody should wait for that.
-    Again,
-    Since(Instant),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Watch {
-    More,
-    Fewer,
-}
-
-/// 1, 2, 4 … seconds, at most a minute, a fifth more or less so that many do not come back at once.
-fn backoff(failures: u32) -> Duration {
-    let plain = Duration::from_secs(1 << failures.saturating_sub(1).min(6)).min(LONGEST_BACKOFF);
-    let jitter = f64::from(uuid::Uuid::now_v7().as_bytes().last().copied().unwrap_or(128)) / 255.0;
-    plain.mul_f64(0.8 + 0.4 * jitter)
 }
 
 struct InFlight<'a>(&'a Supervised);

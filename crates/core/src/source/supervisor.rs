@@ -17,7 +17,8 @@ use crate::{
     news::Newsroom,
     source::{
         ConnectMode, Dialer, Facts, Source, State,
-        supervised::{Awaited, Handle, Supervised, Terms, Urgency, Watch},
+        supervised::{Handle, Supervised},
+        terms::{Awaited, Terms, Urgency, Watch},
     },
 };
 

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use toolcrib_core::{
     call::Level,
     raw::{self, Members, ObjectWriter, Raw},
-    source::supervised::Watch,
+    source::terms::Watch,
 };
 
 use crate::{

@@ -13,7 +13,7 @@ use toolcrib_core::{
     id::SourceId,
     news::News,
     raw::{self, Members, ObjectWriter, Raw},
-    source::{Lists, supervised::Watch},
+    source::{Lists, terms::Watch},
 };
 
 use crate::{

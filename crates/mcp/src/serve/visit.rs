@@ -13,7 +13,7 @@ use toolcrib_core::{
     error::Failure,
     gateway::Gateway,
     id::SourceId,
-    source::supervised::Watch,
+    source::terms::Watch,
 };
 
 use crate::{

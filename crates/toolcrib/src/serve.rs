@@ -1,0 +1,179 @@
+//! The two ways to run the crib: listening on its ports, or on a pipe.
+
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use anyhow::Context;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    assemble::{self, Crib},
+    banner,
+    config::{self, Config, Loaded},
+    listen, telemetry,
+};
+
+/// What the command line says beside the config.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServeFlags {
+    pub mcp: Option<SocketAddr>,
+    pub admin: Option<SocketAddr>,
+}
+
+/// `toolcrib serve`: both listeners, hot reload, until a signal.
+pub async fn serve(mut loaded: Loaded, flags: ServeFlags) -> anyhow::Result<()> {
+    let config = &mut loaded.config;
+    config.listen.mcp = flags.mcp.unwrap_or(config.listen.mcp);
+    config.listen.admin = flags.admin.unwrap_or(config.listen.admin);
+    let telemetry = telemetry::start(config)?;
+    warn(&loaded);
+    let config = &loaded.config;
+    let mcp = listen::bind("the MCP listener", "listen.mcp", config.listen.mcp).await?;
+    let admin = listen::bind("the admin listener", "listen.admin", config.listen.admin).await?;
+    let crib = Arc::new(Crib::traced(config, telemetry.tracer()).await?);
+    let closing = crib.desk.closing.clone();
+    let sessions = crib.desk.sessions.clone();
+    let doorway = assemble::doorway(config);
+    let state = toolcrib_rest::Desk {
+        guard: Arc::new(toolcrib_rest::Guard {
+            allowed_hosts: doorway.hosts,
+            allowed_origins: doorway.origins,
+        }),
+        names: crib.desk.settings.style,
+        largest_body: crib.desk.settings.longest_body,
+        sessions: Some(Arc::new(move || sessions.load(Ordering::Relaxed))),
+        closing: closing.clone(),
+        ..toolcrib_rest::Desk::new(crib.gateway.clone(), crib.callers.clone())
+    };
+    let tools = toolcrib_mcp::serve::http::router(crib.desk.clone())
+        .merge(toolcrib_rest::tools_router(state.clone()));
+    let patience = config.limits.shutdown;
+    let open = crib.callers.is_open();
+    banner::print(&banner::Facts {
+        mcp: mcp.local_addr()?,
+        admin: admin.local_addr()?,
+        config: loaded.path.as_deref(),
+        data: &config.data,
+        servers: config.servers.len(),
+        open,
+    });
+    let listeners = [
+        tokio::spawn(listen::run(mcp, tools, closing.clone(), patience)),
+        tokio::spawn(listen::run(admin, toolcrib_rest::admin_router(state), closing.clone(), patience)),
+    ];
+    let reload = tokio::spawn(reload(crib.clone(), loaded.clone(), closing.clone()));
+    stop_asked().await;
+    tracing::info!("closing: no new requests, running calls may finish");
+    closing.cancel();
+    let _ = reload.await;
+    finish(crib, patience).await;
+    for listener in listeners {
+        let _ = listener.await;
+    }
+    telemetry.flush().await;
+    Ok(())
+}
+
+/// `toolcrib stdio`: the same crib for one client on a pipe; hot reload too.
+pub async fn stdio(loaded: Loaded) -> anyhow::Result<()> {
+    let telemetry = telemetry::start(&loaded.config)?;
+    warn(&loaded);
+    let patience = loaded.config.limits.shutdown;
+    let crib = Arc::new(Crib::traced(&loaded.config, telemetry.tracer()).await?);
+    let closing = crib.desk.closing.clone();
+    let reload = tokio::spawn(reload(crib.clone(), loaded, closing.clone()));
+    let pipe = toolcrib_mcp::serve::stdio::serve(
+        crib.desk.clone(),
+        crib.local.clone(),
+        tokio::io::stdin(),
+        tokio::io::stdout(),
+    );
+    let ended = tokio::select! {
+        ended = pipe => ended.context("the pipe broke"),
+        () = stop_asked() => Ok(()),
+    };
+    closing.cancel();
+    let _ = reload.await;
+    finish(crib, patience).await;
+    telemetry.flush().await;
+    ended
+}
+
+fn warn(loaded: &Loaded) {
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+/// Closes the crib once nobody else holds it.
+async fn finish(crib: Arc<Crib>, patience: Duration) {
+    match Arc::try_unwrap(crib) {
+        Ok(crib) => crib.close(patience).await,
+        Err(crib) => crib.gateway.supervisor().close().await,
+    }
+}
+
+/// Follows the config file: a good edit takes hold, a bad one is told and changes nothing.
+async fn reload(crib: Arc<Crib>, loaded: Loaded, closing: CancellationToken) {
+    let Some(path) = loaded.path.as_deref().map(Path::to_owned) else { return };
+    let mut edits = config::watch(&path, Arc::new(|name: &str| std::env::var(name).ok()));
+    let mut current = loaded.config;
+    loop {
+        let edit = tokio::select! {
+            edit = edits.recv() => edit,
+            () = closing.cancelled() => return,
+        };
+        match edit {
+            None => return,
+            Some(Err(mistakes)) => {
+                tracing::error!("the edited config is refused and the old one stays in force\n{mistakes}");
+            }
+            Some(Ok(next)) => {
+                current = take(&crib, current, next).await;
+            }
+        }
+    }
+}
+
+async fn take(crib: &Crib, current: Config, next: Loaded) -> Config {
+    warn(&next);
+    match crib.apply(&next.config).await {
+        Ok(()) => {
+            let Config { listen, names, limits, data, log, telemetry, .. } = &current;
+            let fixed = (listen, names, limits, data, log, telemetry);
+            let new = &next.config;
+            if fixed != (&new.listen, &new.names, &new.limits, &new.data, &new.log, &new.telemetry) {
+                tracing::warn!("servers and callers were reloaded; the other changes need a restart");
+            }
+            tracing::info!(servers = new.servers.len(), "config reloaded");
+            next.config
+        }
+        Err(error) => {
+            tracing::error!("the edited config is refused and the old one stays in force: {error:#}");
+            current
+        }
+    }
+}
+
+/// Ends when the process is asked to stop.
+async fn stop_asked() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        let terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
+        if let Ok(mut terminate) = terminate {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+        let _ = tokio::signal::ctrl_c().await;
+    }
+    #[cfg(not(unix))]
+    let _ = interrupt.await;
+}
