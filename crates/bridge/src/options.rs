@@ -55,7 +55,7 @@ impl Options {
             wait: Duration::from_secs(60),
             timeout: None,
             grace: Duration::from_secs(10),
-            in_flight: 256,
+            in_flight: 128,
             line_limit: 64 * 1024 * 1024,
         })
     }
