@@ -2,7 +2,10 @@
 //! keys pass.
 
 use serde_json::value::RawValue;
-use toolcrib_core::raw::{self, Members, ObjectWriter, Raw};
+use toolcrib_core::{
+    raw::{self, Members, ObjectWriter, Raw},
+    trace::{TRACEPARENT, TRACESTATE},
+};
 
 /// Keys under this prefix belong to the hop, not to the message.
 pub const RESERVED: &str = "io.modelcontextprotocol/";
@@ -51,6 +54,19 @@ impl RequestMeta {
             }
         }
         this
+    }
+
+    /// Takes the trace context from the request's headers where its body has none.
+    pub fn trace_from<'a>(&mut self, header: impl Fn(&str) -> Option<&'a str>) {
+        if self.rest.iter().any(|(key, _)| key == TRACEPARENT) {
+            return;
+        }
+        if let Some(parent) = header(TRACEPARENT) {
+            self.rest.push((TRACEPARENT.to_owned(), raw::from(parent)));
+            if let Some(state) = header(TRACESTATE) {
+                self.rest.push((TRACESTATE.to_owned(), raw::from(state)));
+            }
+        }
     }
 }
 

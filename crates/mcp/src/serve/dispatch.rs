@@ -62,6 +62,7 @@ pub async fn legacy(
     id: Id,
     method: &str,
     params: Option<&RawValue>,
+    meta: RequestMeta,
 ) -> Answer {
     if let Some(which) = List::of(method) {
         return Answer::Now(lists::list(&desk.gateway, &visit.asker, which, params).await);
@@ -71,10 +72,7 @@ pub async fn legacy(
         "logging/setLevel" => Answer::Now(set_level(desk, visit, params).await),
         "resources/subscribe" => Answer::Now(watch(visit, params, Watch::More).await),
         "resources/unsubscribe" => Answer::Now(watch(visit, params, Watch::Fewer).await),
-        method => {
-            let meta = RequestMeta::of(params);
-            call(desk, &visit.asker, id, method, params, meta, Some(visit.log()))
-        }
+        method => call(desk, &visit.asker, id, method, params, meta, Some(visit.log())),
     }
 }
 

@@ -112,15 +112,16 @@ impl Endpoint {
             return legacy::batch(self, headers, &asker(Era::Legacy), body).await;
         }
         let message = Message::parse(body).map_err(|malformed| malformed_response(&malformed))?;
-        let meta = match &message {
+        let mut meta = match &message {
             Message::Request { params, .. } | Message::Notification { params, .. } => {
                 RequestMeta::of(params.as_deref())
             }
             Message::Response { .. } => RequestMeta::default(),
         };
+        meta.trace_from(|name| text(headers, name));
         match era(headers, &meta) {
             Era::Modern => modern::post(&self.desk, headers, asker(Era::Modern), message, meta).await,
-            Era::Legacy => legacy::post(self, headers, asker(Era::Legacy), message).await,
+            Era::Legacy => legacy::post(self, headers, asker(Era::Legacy), message, meta).await,
         }
     }
 }

@@ -12,6 +12,7 @@ use toolcrib_core::raw::Members;
 
 use crate::{
     codes::{Fault, INVALID_REQUEST},
+    meta::RequestMeta,
     serve::{
         conversation::{Conversation, Step},
         dispatch::{self, Answer},
@@ -35,6 +36,7 @@ pub async fn post(
     headers: &HeaderMap,
     asker: Asker,
     message: Message,
+    meta: RequestMeta,
 ) -> Result<Response, Response> {
     if let Message::Request { id, method, params } = &message
         && method == "initialize"
@@ -44,7 +46,7 @@ pub async fn post(
     let session = session(endpoint, headers, &asker.caller)?;
     match message {
         Message::Request { id, method, params } => {
-            request(endpoint, session, id, &method, params.as_deref()).await
+            request(endpoint, session, id, &method, params.as_deref(), meta).await
         }
         Message::Notification { method, params } => {
             noted(&session.visit, &method, params.as_deref());
@@ -113,8 +115,9 @@ async fn request(
     id: Id,
     method: &str,
     params: Option<&RawValue>,
+    meta: RequestMeta,
 ) -> Result<Response, Response> {
-    match dispatch::legacy(&endpoint.desk, &session.visit, id.clone(), method, params).await {
+    match dispatch::legacy(&endpoint.desk, &session.visit, id.clone(), method, params, meta).await {
         Answer::Now(Ok(result)) => Ok(json(StatusCode::OK, wire::success(Some(&id), &result))),
         Answer::Now(Err(told)) => Err(fault(Some(&id), &told.at(StatusCode::OK))),
         Answer::Later(conversation) => Ok(converse(session, *conversation).await),
@@ -231,9 +234,8 @@ async fn one_of_batch(endpoint: &Endpoint, session: &Arc<Session>, message: &Raw
             None
         }
         Ok(Message::Request { id, method, params }) => {
-            let answer =
-                dispatch::legacy(&endpoint.desk, &session.visit, id.clone(), &method, params.as_deref())
-                    .await;
+            let (desk, visit, meta) = (&endpoint.desk, &session.visit, RequestMeta::of(params.as_deref()));
+            let answer = dispatch::legacy(desk, visit, id.clone(), &method, params.as_deref(), meta).await;
             Some(match answer {
                 Answer::Now(Ok(result)) => wire::success(Some(&id), &result),
                 Answer::Now(Err(told)) => wire::failure(Some(&id), &told.object),

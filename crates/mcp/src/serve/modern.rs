@@ -104,7 +104,7 @@ fn check_headers(headers: &HeaderMap, method: &str, params: Option<&RawValue>) -
     let key = match method {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
-        method if method.starts_with("tasks/") => "taskId",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return Ok(()),
     };
     let Some(named) = params.map(Members::parse_lenient).and_then(|members| members.text(key)) else {

@@ -147,7 +147,7 @@ impl Pipe {
         };
         match message {
             Message::Request { id, method, params }
-                if method == "initialize" && modern_meta(params.as_deref()).is_none() =>
+                if method == "initialize" && !is_modern(params.as_deref()) =>
             {
                 self.initialize(&id, params.as_deref()).await;
             }
@@ -198,14 +198,15 @@ impl Pipe {
     }
 
     async fn request(self: &Arc<Self>, id: Id, method: &str, params: Option<&RawValue>) {
-        if let Some(meta) = modern_meta(params) {
+        let meta = RequestMeta::of(params);
+        if meta.protocol_version.is_some() {
             return self.modern(id, method, params, meta).await;
         }
         let Some(visit) = self.visit() else {
             let told = "send `initialize` first, or name 2026-07-28 in `_meta`";
             return self.say(wire::failure(Some(&id), &Fault::new(INVALID_REQUEST, told).object)).await;
         };
-        match dispatch::legacy(&self.desk, &visit, id.clone(), method, params).await {
+        match dispatch::legacy(&self.desk, &visit, id.clone(), method, params, meta).await {
             Answer::Now(told) => self.tell(&id, told).await,
             Answer::Later(conversation) => {
                 let _tracked = visit.track(&id, conversation.cancel_token());
@@ -279,9 +280,8 @@ impl Pipe {
     }
 }
 
-fn modern_meta(params: Option<&RawValue>) -> Option<RequestMeta> {
-    let meta = RequestMeta::of(params);
-    meta.protocol_version.is_some().then_some(meta)
+fn is_modern(params: Option<&RawValue>) -> bool {
+    RequestMeta::of(params).protocol_version.is_some()
 }
 
 /// The crib's news for a legacy client on this pipe.

@@ -150,18 +150,12 @@ impl Default for Local {
 pub struct Limits {
     /// Largest request body accepted, in bytes.
     pub body: u64,
-    /// Largest single message read from a source, in bytes.
-    pub message: u64,
     /// Legacy MCP sessions open at once.
     pub sessions: usize,
     #[serde(serialize_with = "super::scalar::show_duration")]
     pub session_idle: Duration,
-    /// Events kept per session for a stream that comes back.
-    pub replay: usize,
     /// Calls in flight at once.
     pub calls: usize,
-    /// Child processes at once.
-    pub processes: usize,
     /// How long reaching a source may take.
     #[serde(serialize_with = "super::scalar::show_duration")]
     pub connect: Duration,
@@ -174,12 +168,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body: 4 << 20,
-            message: 64 << 20,
             sessions: 1000,
             session_idle: Duration::from_secs(30 * 60),
-            replay: 256,
             calls: 1024,
-            processes: 64,
             connect: Duration::from_secs(30),
             shutdown: Duration::from_secs(10),
         }

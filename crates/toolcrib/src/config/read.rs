@@ -146,12 +146,9 @@ fn limits(fields: &Fields<'_, '_>) -> Limits {
     };
     Limits {
         body: fields.size("body").unwrap_or(default.body),
-        message: fields.size("message").unwrap_or(default.message),
         sessions: positive("sessions", default.sessions),
         session_idle: fields.duration("session_idle").unwrap_or(default.session_idle),
-        replay: fields.count("replay").unwrap_or(default.replay),
         calls: positive("calls", default.calls),
-        processes: positive("processes", default.processes),
         connect: fields.duration("connect").unwrap_or(default.connect),
         shutdown: fields.duration("shutdown").unwrap_or(default.shutdown),
     }

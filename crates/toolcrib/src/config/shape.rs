@@ -179,12 +179,9 @@ pub(crate) static LIMITS: Shape = Shape {
     title: "`limits`",
     keys: &[
         key("body", Kind::Size, Some("4MiB"), "Largest request body."),
-        key("message", Kind::Size, Some("64MiB"), "Largest single message read from a server."),
         key("sessions", Kind::Count, Some("1000"), "MCP sessions open at once."),
         key("session_idle", Kind::Duration, Some("30m"), "How long a session may be silent before it ends."),
-        key("replay", Kind::Count, Some("256"), "Events kept per session for a stream that comes back."),
         key("calls", Kind::Count, Some("1024"), "Calls in flight at once."),
-        key("processes", Kind::Count, Some("64"), "Child processes at once."),
         key("connect", Kind::Duration, Some("30s"), "How long reaching a server may take."),
         key(
             "shutdown",
