@@ -1,0 +1,7 @@
+//! Stories of clients at the counter: both eras over HTTP and on a pipe, with in-memory sources behind.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+mod desk;
+mod legacy;
+mod modern;
+mod pipe;
