@@ -5,6 +5,7 @@
 //! product.
 
 pub mod child;
+pub mod conformance;
 pub mod crib;
 pub mod fixture;
 pub mod peers;
