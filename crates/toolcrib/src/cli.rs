@@ -23,6 +23,7 @@ mod content;
 mod moment;
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ use clap_complete::Shell as Dialect;
 
 use crate::config::{self as settings, Loaded};
 use crate::output::{Color, Form, Output, Tint};
+use crate::reach::{Address, Reach};
 use trouble::{Code, Trouble};
 
 const AFTER_HELP: &str = "\
@@ -75,7 +77,14 @@ struct Globals {
     #[arg(long, short, value_name = "PATH", global = true)]
     config: Option<PathBuf>,
     /// For whom results are written; `--json` is short for `--output json`
-    #[arg(long, short, value_name = "FORM", global = true, default_value = "text", hide_default_value = true)]
+    #[arg(
+        long,
+        short,
+        value_name = "FORM",
+        global = true,
+        default_value = "text",
+        hide_default_value = true
+    )]
     output: Form,
     /// When to use colour; NO_COLOR is respected
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto", hide_default_value = true)]
@@ -164,15 +173,37 @@ pub(crate) fn env(name: &str) -> Option<String> {
 }
 
 impl Desk {
-    /// The config in force; warnings go to stderr.
+    /// The config in force; what may not be meant is told.
     pub fn load(&self) -> Result<Loaded, Trouble> {
-        let loaded = settings::load(self.config.as_deref(), &env)?;
-        if !self.output.is_json() {
-            for warning in &loaded.warnings {
-                self.output.told("warning", Tint::Warn, warning);
-            }
+        let loaded = self.load_quietly()?;
+        for warning in &loaded.warnings {
+            self.warn(warning);
         }
         Ok(loaded)
+    }
+
+    pub fn load_quietly(&self) -> Result<Loaded, Trouble> {
+        Ok(settings::load(self.config.as_deref(), &env)?)
+    }
+
+    /// Where a running crib may be.
+    pub fn address(&self) -> Address {
+        Address { admin: self.admin.clone(), mcp: self.mcp.clone(), token: self.token.clone() }
+    }
+
+    /// Tells a person which crib answers.
+    pub fn say_whom(&self, reach: &Reach) {
+        match reach.url() {
+            Some(url) => self.output.aside(format!("asking the crib at {url}")),
+            None => self.output.aside("no crib is running: starting the servers for the moment"),
+        }
+    }
+
+    /// On stderr, for people; programs get no loose words.
+    pub fn warn(&self, text: impl Display) {
+        if !self.output.is_json() {
+            self.output.told("warning", Tint::Warn, text);
+        }
     }
 }
 
@@ -282,7 +313,9 @@ mod tests {
 
     #[test]
     fn global_options_stand_before_or_after_the_command() {
-        for words in [&["--config", "x.yaml", "serve"][..], &["serve", "--config", "x.yaml"], &["--config=x.yaml"]] {
+        for words in
+            [&["--config", "x.yaml", "serve"][..], &["serve", "--config", "x.yaml"], &["--config=x.yaml"]]
+        {
             assert_eq!(parsed(words).globals.config, Some(PathBuf::from("x.yaml")), "{words:?}");
         }
     }

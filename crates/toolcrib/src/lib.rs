@@ -16,3 +16,8 @@ pub mod banner;
 pub mod config;
 
 pub mod clients;
+
+pub mod cli;
+
+pub mod output;
+pub mod reach;

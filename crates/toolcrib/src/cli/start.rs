@@ -67,13 +67,13 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub async fn serve(words: Serve, desk: &Desk) -> Ended {
-    let loaded = desk.load()?;
+    let loaded = desk.load_quietly()?;
     crate::serve::serve(loaded, ServeFlags { mcp: words.listen_mcp, admin: words.listen_admin }).await?;
     Ok(Code::Done)
 }
 
 pub async fn stdio(desk: &Desk) -> Ended {
-    crate::serve::stdio(desk.load()?).await?;
+    crate::serve::stdio(desk.load_quietly()?).await?;
     Ok(Code::Done)
 }
 

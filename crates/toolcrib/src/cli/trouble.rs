@@ -139,8 +139,7 @@ impl From<Failure> for Trouble {
 
 impl From<Mistakes> for Trouble {
     fn from(mistakes: Mistakes) -> Self {
-        let mut trouble =
-            Self::new(Code::Config, "config", format!("the config has mistakes\n\n{mistakes}"));
+        let mut trouble = Self::new(Code::Config, "config", format!("the config has mistakes\n\n{mistakes}"));
         trouble.more = Some(("mistakes", json!(mistakes.mistakes)));
         trouble
     }

@@ -132,6 +132,9 @@ mod tests {
 
     #[test]
     fn a_pipe_gets_whole_fields_and_no_head() {
-        assert_eq!(sample().lines(&output(false, 20)), ["notion:search\tFinds pages and more", "time:now\t-"]);
+        assert_eq!(
+            sample().lines(&output(false, 20)),
+            ["notion:search\tFinds pages and more", "time:now\t-"]
+        );
     }
 }

@@ -64,7 +64,8 @@ fn text(words: &str) -> String {
     );
     let starts = words.starts_with(|c: char| "-?:,[]{}#&*!|>'\"%@` ".contains(c));
     let inside = words.contains(": ") || words.contains(" #") || words.ends_with([':', ' ']);
-    let quoted = taken || starts || inside || words.parse::<f64>().is_ok() || words.contains(char::is_control);
+    let quoted =
+        taken || starts || inside || words.parse::<f64>().is_ok() || words.contains(char::is_control);
     if quoted { Value::from(words).to_string() } else { words.to_owned() }
 }
 
