@@ -27,7 +27,11 @@ mod listen;
 mod offer;
 mod params;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
@@ -127,6 +131,8 @@ pub struct HttpDialer {
     url: String,
     headers: Vec<(String, String)>,
     kind: HttpKind,
+    /// Made once: reading the machine's certificates takes a while.
+    place: OnceLock<Place>,
     way: Memory<Way>,
 }
 
@@ -140,11 +146,19 @@ enum Way {
 impl HttpDialer {
     /// `headers` go with every request, credentials among them.
     pub fn new(url: impl Into<String>, headers: Vec<(String, String)>, kind: HttpKind) -> Self {
-        Self { url: url.into(), headers, kind, way: Memory::default() }
+        Self { url: url.into(), headers, kind, place: OnceLock::new(), way: Memory::default() }
+    }
+
+    fn place(&self) -> Result<Place, Failure> {
+        if let Some(place) = self.place.get() {
+            return Ok(place.clone());
+        }
+        let place = Place::new(&self.url, &self.headers)?;
+        Ok(self.place.get_or_init(|| place).clone())
     }
 
     async fn connect(&self, ear: &Arc<Ear>) -> Result<(Arc<Upstream>, Way), Trouble> {
-        let place = Place::new(&self.url, &self.headers).map_err(Trouble::Failed)?;
+        let place = self.place().map_err(Trouble::Failed)?;
         let known = match (self.kind, self.way.recall()) {
             (HttpKind::Sse, _) | (HttpKind::Auto, Some(Way::Sse)) => return by_sse(&place, ear).await,
             (HttpKind::Auto, Some(Way::Streamable(era))) => Some(era),

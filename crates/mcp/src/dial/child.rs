@@ -28,6 +28,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What is kept of standard error for the case that the child dies.
 const LAST_WORDS: usize = 20;
 const LONGEST_WORD: usize = 1000;
+const LONGEST_QUOTE: usize = 2000;
+/// A command line is shown up to here.
+const LONGEST_ADDRESS: usize = 300;
 const SIGTERM: i32 = 15;
 /// Variables of the crib's own environment a child sees beside those configured for it.
 const INHERITED: [&str; 8] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR"];
@@ -85,7 +88,11 @@ impl Launch {
             });
             secret_follows = secret && value.is_none() && arg.starts_with('-');
         }
-        words.join(" ")
+        let line = words.join(" ").replace(char::is_control, " ");
+        match line.char_indices().nth(LONGEST_ADDRESS) {
+            Some(_) => line.chars().take(LONGEST_ADDRESS).chain(['…']).collect(),
+            None => line,
+        }
     }
 
     fn command(&self) -> Command {
@@ -172,8 +179,10 @@ impl Epitaph {
         };
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if !said.is_empty() {
+            let all = said.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
+            let surplus = all.chars().count().saturating_sub(LONGEST_QUOTE);
             words.push_str("; it said: ");
-            words.push_str(&said.iter().map(String::as_str).collect::<Vec<_>>().join(" / "));
+            words.extend(all.chars().skip(surplus));
         }
         words
     }

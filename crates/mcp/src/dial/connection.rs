@@ -6,7 +6,10 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use tokio::sync::{Mutex, watch};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
 use toolcrib_core::{
     call::{Events, Level, Outcome, Progress, Reply},
     catalog::Offer,
@@ -33,6 +36,8 @@ pub(crate) struct Upstream {
     watched: watch::Sender<BTreeSet<String>>,
     /// What a legacy source was asked to report, so that only the difference is asked for.
     standing: Arc<Mutex<Standing>>,
+    /// The task that listens, or restores.
+    beside: TaskTracker,
     stop: CancellationToken,
     _stop_on_drop: DropGuard,
 }
@@ -49,18 +54,20 @@ impl Upstream {
         let stop = CancellationToken::new();
         let watched = watch::Sender::new(BTreeSet::new());
         let standing = Arc::new(Mutex::new(Standing::default()));
-        let (beside, ended) = (link.clone(), stop.clone());
+        let (own, ended, beside) = (link.clone(), stop.clone(), TaskTracker::new());
         match peer.era() {
             Era::Modern => {
-                let listening = listen::keep(beside, peer.can, watched.subscribe());
-                tokio::spawn(async move { ended.run_until_cancelled(listening).await });
+                let listening = listen::keep(own, peer.can, watched.subscribe());
+                beside.spawn(async move { ended.run_until_cancelled(listening).await });
             }
             Era::Legacy => {
-                let restoring = restore(beside, standing.clone());
-                tokio::spawn(async move { ended.run_until_cancelled(restoring).await });
+                let restoring = restore(own, standing.clone());
+                beside.spawn(async move { ended.run_until_cancelled(restoring).await });
             }
         }
-        Arc::new(Self { link, ear, peer, watched, standing, _stop_on_drop: stop.clone().drop_guard(), stop })
+        beside.close();
+        let _stop_on_drop = stop.clone().drop_guard();
+        Arc::new(Self { link, ear, peer, watched, standing, beside, stop, _stop_on_drop })
     }
 
     pub fn era(&self) -> Era {
@@ -197,6 +204,8 @@ impl Connection for Upstream {
 
     async fn close(&self) {
         self.stop.cancel();
+        // Whoever listens calls that off before the line goes dead.
+        self.beside.wait().await;
         self.link.close().await;
     }
 }

@@ -207,7 +207,8 @@ impl Link for HttpLink {
         let answer = match self.wire.exchange(&ask, call).await {
             Err(Trouble::SessionGone(_)) => match self.wire.revive(session).await {
                 Ok(()) => self.wire.exchange(&ask, call).await,
-                Err(trouble) => Err(trouble),
+                // Without a session there is nothing to go on with.
+                Err(trouble) => Err(Trouble::Gone(trouble.into())),
             },
             answer => answer,
         };

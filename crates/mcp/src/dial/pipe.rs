@@ -9,6 +9,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -33,6 +34,8 @@ use crate::{
 const QUEUE: usize = 64;
 /// So many unreadable messages in a row, and the source is given up.
 const MOST_GARBAGE: usize = 100;
+
+const LAST_MOMENT: Duration = Duration::from_millis(200);
 
 /// One message on its way out, and the request it is, if it is one.
 pub(crate) struct Parcel {
@@ -221,8 +224,9 @@ impl Shared {
             };
             let Some(Parcel { id, text }) = parcel else { return };
             let sent = tokio::select! {
+                biased;
                 sent = outbound.send(text) => sent,
-                () = stop.cancelled() => return,
+                () = overdue(&stop) => return,
             };
             match (sent, id) {
                 (Ok(()), _) => {}
@@ -234,7 +238,7 @@ impl Shared {
                 (Err(Unsent::All(failure)), _) => {
                     tokio::select! {
                         _ = self.end.wait() => {}
-                        () = tokio::time::sleep(std::time::Duration::from_secs(2)) => self.finish(failure),
+                        () = tokio::time::sleep(Duration::from_secs(2)) => self.finish(failure),
                         () = stop.cancelled() => {}
                     }
                     return;
@@ -242,6 +246,12 @@ impl Shared {
             }
         }
     }
+}
+
+/// What was queued before the end may still go out, if the source takes it at once.
+async fn overdue(stop: &CancellationToken) {
+    stop.cancelled().await;
+    tokio::time::sleep(LAST_MOMENT).await;
 }
 
 /// A request that waits; when dropped before its answer, it is called off.
@@ -280,10 +290,12 @@ impl Link for Pipe {
             }
             pending.insert(id, settle);
         }
-        let _waiting = Waiting { shared, id, abandon: ask.abandon };
+        // What was never sent need not be called off.
+        let mut waiting = Waiting { shared, id, abandon: Abandon::Quietly };
         let text = wire::request(&Id::number(id), &ask.method, ask.params.as_deref());
         // Where the writer is gone the answer is the failure that ended the pipe.
         let _ = shared.out.send(Parcel { id: Some(id), text }).await;
+        waiting.abandon = ask.abandon;
         answer.await.unwrap_or_else(|_| Err(Trouble::failed(Kind::Unavailable, "the connection was closed")))
     }
 

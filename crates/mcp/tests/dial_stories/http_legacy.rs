@@ -257,3 +257,39 @@ async fn nobody_there_is_said_plainly() {
     );
     assert_eq!(dialer.transport(), "http");
 }
+
+#[tokio::test]
+async fn a_server_that_went_away_is_noticed() {
+    let web = Web::serve(|asked| async move {
+        let mut response = legacy(&asked, "s").unwrap_or_else(|| asked.result(&json!({})));
+        response.headers_mut().insert("connection", "close".parse().unwrap());
+        response
+    })
+    .await;
+    let stage = connect(&dialer(&web)).await.unwrap();
+    stage.run(tool("t", "{}")).await.unwrap();
+    web.stop().await;
+    assert_eq!(stage.run(tool("t", "{}")).await.unwrap_err().kind, Kind::Unavailable);
+    assert!(stage.connection.lost().await.contains("cannot be reached"));
+    stage.connection.close().await;
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_opened_anew_is_the_end() {
+    let greetings = Arc::new(AtomicUsize::new(0));
+    let web = Web::serve(move |asked| {
+        let first = asked.rpc() != "initialize" || greetings.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            match legacy(&asked, "s") {
+                Some(response) if first => response,
+                Some(_) => status(503),
+                None => status(404),
+            }
+        }
+    })
+    .await;
+    let stage = connect(&dialer(&web)).await.unwrap();
+    assert_eq!(stage.run(tool("t", "{}")).await.unwrap_err().kind, Kind::Unavailable);
+    assert!(stage.connection.lost().await.contains("503"));
+    stage.connection.close().await;
+}

@@ -89,6 +89,7 @@ pub struct Web {
     asked: Arc<Mutex<Vec<Asked>>>,
     count: Arc<watch::Sender<usize>>,
     script: Script,
+    task: Arc<Mutex<Option<tokio::task::JoinHandle<()>>>>,
 }
 
 impl Web {
@@ -103,10 +104,19 @@ impl Web {
             asked: Arc::default(),
             count: Arc::new(watch::Sender::new(0)),
             script: Arc::new(move |asked| Box::pin(script(asked))),
+            task: Arc::default(),
         };
         let router = Router::new().fallback(answer).with_state(web.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        *web.task.lock().unwrap() = Some(task);
         web
+    }
+
+    /// Takes no more connections; those that are kept open stay.
+    pub async fn stop(&self) {
+        let task = self.task.lock().unwrap().take().unwrap();
+        task.abort();
+        let _ = task.await;
     }
 
     pub fn asked(&self, rpc: &str) -> Vec<Asked> {
