@@ -7,11 +7,14 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use http::Method;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::child::Child;
 use crate::program;
+use crate::wire::{fetch, post_modern};
 
 const STARTING: Duration = Duration::from_secs(30);
 
@@ -22,11 +25,16 @@ pub struct Home {
 }
 
 impl Home {
-    /// `rest` is what the config says besides where to listen and where to keep its data: `servers:` and so on.
-    pub fn new(rest: &str) -> Result<Self> {
+    /// A home without a config: the crib starts on its own defaults.
+    pub fn empty() -> Result<Self> {
         let folder = tempfile::tempdir().context("no temporary folder can be made")?;
         let config = folder.path().join("toolcrib.yaml");
-        let home = Self { folder, config };
+        Ok(Self { folder, config })
+    }
+
+    /// `rest` is what the config says besides where to listen and where to keep its data: `servers:` and so on.
+    pub fn new(rest: &str) -> Result<Self> {
+        let home = Self::empty()?;
         home.configure(rest)?;
         Ok(home)
     }
@@ -53,10 +61,14 @@ impl Home {
     /// `toolcrib` with these words, in this home and with nothing of the user's.
     pub fn command(&self, words: &[&str]) -> Result<Command> {
         let mut command = Command::new(program::path("toolcrib")?);
+        command.args(words);
+        if self.config.exists() {
+            command.arg("--config").arg(&self.config);
+        } else {
+            command.env("TOOLCRIB_DATA", self.path().join("data"));
+            command.env("TOOLCRIB_LISTEN_MCP", "127.0.0.1:0").env("TOOLCRIB_LISTEN_ADMIN", "127.0.0.1:0");
+        }
         command
-            .args(words)
-            .arg("--config")
-            .arg(&self.config)
             .current_dir(self.path())
             .env("HOME", self.path())
             .env("XDG_CONFIG_HOME", self.path().join("config"))
@@ -98,6 +110,23 @@ impl Crib {
         let mcp = mcp.context("the banner names no MCP endpoint")?;
         let admin = admin.context("the banner names no admin address")?;
         Ok(Self { home, child, mcp, admin })
+    }
+
+    /// A modern request on the MCP endpoint, and its result.
+    pub async fn ask(&self, method: &str, params: Value) -> Result<Value> {
+        post_modern(&self.mcp, method, params).await?.result()
+    }
+
+    /// A tool called by a modern caller, and its result.
+    pub async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
+        self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await
+    }
+
+    /// What the admin API says at `path`.
+    pub async fn told(&self, path: &str) -> Result<Value> {
+        let reply = fetch(Method::GET, &format!("{}{path}", self.admin), &[], "").await?;
+        serde_json::from_str(&reply.body)
+            .with_context(|| format!("`{path}`: {} {}", reply.status, reply.body))
     }
 
     /// Asks the crib to end, and gives how it ended.

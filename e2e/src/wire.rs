@@ -122,6 +122,15 @@ impl Reply {
         let found = self.messages().into_iter().find(answered);
         found.with_context(|| format!("no answer in {} `{}`", self.status, self.body))
     }
+
+    /// The result in the answer; an error is an error here too.
+    pub fn result(&self) -> Result<Value> {
+        let mut answer = self.answer()?;
+        match answer.get_mut("result") {
+            Some(result) => Ok(result.take()),
+            None => bail!("{} {answer}", self.status),
+        }
+    }
 }
 
 /// Sends one request and reads the whole answer, within `PATIENCE`.
@@ -164,4 +173,15 @@ pub async fn post_modern(url: &str, method: &str, mut params: Value) -> Result<R
     let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
     headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
     post(url, method, params, &headers).await
+}
+
+/// The names in a list of tools, in its order.
+pub fn names(list: &Value) -> Vec<&str> {
+    let tools = list.get("tools").and_then(Value::as_array).into_iter().flatten();
+    tools.filter_map(|tool| tool.get("name").and_then(Value::as_str)).collect()
+}
+
+/// The text a tool answered with.
+pub fn text(result: &Value) -> &str {
+    result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("no text")
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use e2e::upstream::{Fixture, command};
-use e2e::wire::{PATIENCE, Pipe, hello, modern_meta, post, post_modern};
+use e2e::wire::{PATIENCE, Pipe, hello, modern_meta, names, post, post_modern, text};
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -17,14 +17,6 @@ fn modern(mut params: Value) -> Value {
         object.insert("_meta".to_owned(), modern_meta());
     }
     params
-}
-
-fn text(result: &Value) -> &str {
-    result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("no text")
-}
-
-fn names(list: &Value) -> Vec<&str> {
-    list["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect()
 }
 
 #[tokio::test]
