@@ -42,7 +42,7 @@ impl Doorway {
 
 fn is_loopback(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        || name.parse::<::core::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// `[::1]:80` → `::1`, `host:80` → `host`.

@@ -58,6 +58,8 @@ const HTTP_WAIT: Duration = Duration::from_secs(10);
 /// Reaches a source that is a child process.
 pub struct StdioDialer {
     launch: Launch,
+    /// What the operator says; none: it is found out by asking.
+    told: Option<Era>,
     era: Memory<Era>,
 }
 
@@ -71,11 +73,17 @@ impl StdioDialer {
         cwd: Option<PathBuf>,
     ) -> Self {
         let launch = Launch { command: command.into(), args, env, cwd };
-        Self { launch, era: Memory::default() }
+        Self { launch, told: None, era: Memory::default() }
+    }
+
+    /// Speaks this era without asking.
+    pub fn speaking(mut self, era: Era) -> Self {
+        self.told = Some(era);
+        self
     }
 
     async fn connect(&self, ear: &Arc<Ear>) -> Result<Arc<Upstream>, Trouble> {
-        let known = self.era.recall();
+        let known = self.told.or_else(|| self.era.recall());
         let start = || stdio::open(&self.launch, ear.clone()).map(Arc::new).map_err(Trouble::Failed);
         let link = start()?;
         match greet(&*link, known, PROCESS_WAIT).await {
@@ -131,6 +139,8 @@ pub struct HttpDialer {
     url: String,
     headers: Vec<(String, String)>,
     kind: HttpKind,
+    /// What the operator says; none: it is found out by asking.
+    told: Option<Era>,
     /// Made once: reading the machine's certificates takes a while.
     place: OnceLock<Place>,
     way: Memory<Way>,
@@ -146,7 +156,13 @@ enum Way {
 impl HttpDialer {
     /// `headers` go with every request, credentials among them.
     pub fn new(url: impl Into<String>, headers: Vec<(String, String)>, kind: HttpKind) -> Self {
-        Self { url: url.into(), headers, kind, place: OnceLock::new(), way: Memory::default() }
+        Self { url: url.into(), headers, kind, told: None, place: OnceLock::new(), way: Memory::default() }
+    }
+
+    /// Speaks this era without asking.
+    pub fn speaking(mut self, era: Era) -> Self {
+        self.told = Some(era);
+        self
     }
 
     fn place(&self) -> Result<Place, Failure> {
@@ -161,8 +177,8 @@ impl HttpDialer {
         let place = self.place().map_err(Trouble::Failed)?;
         let known = match (self.kind, self.way.recall()) {
             (HttpKind::Sse, _) | (HttpKind::Auto, Some(Way::Sse)) => return by_sse(&place, ear).await,
-            (HttpKind::Auto, Some(Way::Streamable(era))) => Some(era),
-            (HttpKind::Auto, None) => None,
+            (HttpKind::Auto, Some(Way::Streamable(era))) => Some(self.told.unwrap_or(era)),
+            (HttpKind::Auto, None) => self.told,
         };
         let link = Arc::new(HttpLink::new(place.clone(), ear.clone()));
         match greet(&*link, known, HTTP_WAIT).await {

@@ -30,6 +30,7 @@ use toolcrib_core::{
 use toolcrib_mcp::{
     dial::{HttpDialer, HttpKind, StdioDialer},
     serve::{Desk, Settings},
+    version::Era,
 };
 use toolcrib_store::SqliteLedger;
 
@@ -242,7 +243,7 @@ fn dial_print(server: &Server) -> String {
         Some(Auth::ApiKey(key)) => key.key.as_ref().map(config::Secret::expose),
         Some(Auth::OAuth) | None => None,
     };
-    format!("{:?} {:?} {secrets:?} {key:?}", server.transport, server.auth)
+    format!("{:?} {:?} {:?} {secrets:?} {key:?}", server.transport, server.auth, server.era)
 }
 
 fn dialer(server: &Server) -> Arc<dyn Dialer> {
@@ -257,12 +258,12 @@ fn dialer(server: &Server) -> Arc<dyn Dialer> {
             if let Some((Some(name), Some(secret))) = key.map(|key| (&key.env, &key.key)) {
                 env.push((name.clone(), secret.expose().to_owned()));
             }
-            Arc::new(StdioDialer::new(
-                process.command.clone(),
-                process.args.clone(),
-                env,
-                process.cwd.clone(),
-            ))
+            let dialer =
+                StdioDialer::new(process.command.clone(), process.args.clone(), env, process.cwd.clone());
+            Arc::new(match era(server) {
+                Some(era) => dialer.speaking(era),
+                None => dialer,
+            })
         }
         Transport::Http(remote) | Transport::Sse(remote) => {
             let mut headers: Vec<(String, String)> = remote
@@ -275,7 +276,20 @@ fn dialer(server: &Server) -> Arc<dyn Dialer> {
             }
             let kind =
                 if matches!(server.transport, Transport::Sse(_)) { HttpKind::Sse } else { HttpKind::Auto };
-            Arc::new(HttpDialer::new(remote.url.clone(), headers, kind))
+            let dialer = HttpDialer::new(remote.url.clone(), headers, kind);
+            Arc::new(match era(server) {
+                Some(era) => dialer.speaking(era),
+                None => dialer,
+            })
         }
+    }
+}
+
+/// The wire the operator says the server speaks.
+fn era(server: &Server) -> Option<Era> {
+    match server.era {
+        config::Era::Auto => None,
+        config::Era::Legacy => Some(Era::Legacy),
+        config::Era::Modern => Some(Era::Modern),
     }
 }

@@ -108,6 +108,11 @@ impl Wire {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(http::header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        for (name, text) in ask.map(|ask| ask.trace.as_slice()).unwrap_or_default() {
+            if let Ok(value) = HeaderValue::try_from(text) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
         if terms.version.map(Version::era) == Some(Era::Modern) {
             let mut add = |name: HeaderName, text: &str| {
                 if let Ok(value) = HeaderValue::try_from(param_headers::encode(text)) {

@@ -57,6 +57,8 @@ pub(crate) struct Ask {
     pub name: Option<String>,
     /// What `Mcp-Param-*` say: header and text.
     pub mirrored: Vec<(String, String)>,
+    /// The W3C trace context, where the wire has headers for it.
+    pub trace: Vec<(&'static str, String)>,
     pub abandon: Abandon,
 }
 
@@ -67,6 +69,7 @@ impl Ask {
             params,
             name: None,
             mirrored: Vec::new(),
+            trace: Vec::new(),
             abandon: Abandon::AndTell,
         }
     }

@@ -9,6 +9,7 @@ use toolcrib_core::{
     call::{Invocation, Verb},
     catalog::ItemKind,
     raw::{self, Members, ObjectWriter, Raw},
+    trace::{TRACEPARENT, TRACESTATE},
 };
 
 use crate::{
@@ -112,6 +113,10 @@ fn named(
 
 /// What the headers of the modern wire say about the request.
 fn address(ask: &mut Ask, invocation: &Invocation) {
+    for key in [TRACEPARENT, TRACESTATE] {
+        let carried = invocation.carry.meta.iter().find(|(name, _)| name == key);
+        ask.trace.extend(carried.and_then(|(_, value)| raw::text(value)).map(|text| (key, text)));
+    }
     match invocation.item.kind {
         ItemKind::Method if ask.method.starts_with("tasks/") => {
             let arguments = invocation.arguments.as_deref();

@@ -112,7 +112,7 @@ mod tests {
 
     fn translate(client: Client, text: &str) -> (String, Vec<String>) {
         let dialect =
-            Dialect { client: Some(client), home: Path::new("/home/me"), project: Path::new("/work") };
+            Dialect { client: Some(client), home: Path::new("/home/me"), project: Path::new("/project") };
         let Translated { text, variables } = dialect.translate(text);
         (text, variables)
     }
@@ -125,7 +125,7 @@ mod tests {
             translate(Client::VsCode, "Bearer ${input:api-key}"),
             ("Bearer ${API_KEY}".into(), named("API_KEY"))
         );
-        assert_eq!(translate(Client::VsCode, "${workspaceFolder}/x"), ("/work/x".into(), vec![]));
+        assert_eq!(translate(Client::VsCode, "${workspaceFolder}/x"), ("/project/x".into(), vec![]));
         assert_eq!(translate(Client::ClaudeCode, "${A:-b}${C}"), ("${A:-b}${C}".into(), named("C")));
         assert_eq!(translate(Client::Gemini, "a $TOKEN $5"), ("a ${TOKEN} $5".into(), named("TOKEN")));
         assert_eq!(translate(Client::ClaudeDesktop, "$HOME"), ("$HOME".into(), vec![]));
