@@ -99,6 +99,12 @@ pub fn node() -> Result<PathBuf> {
     Group::Node22.module(package, "bin/node")
 }
 
+/// A port that is free now, for a peer that cannot take one from the system by itself.
+pub fn free_port() -> Result<u16> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").context("no port is free")?;
+    Ok(listener.local_addr()?.port())
+}
+
 fn there(path: PathBuf) -> Result<PathBuf> {
     if !path.exists() {
         bail!("`{}` is not among the installed peers; look into `e2e/peers`", path.display());
