@@ -137,7 +137,8 @@ impl Catalog {
         if let (Target::Tool(_), Some(facets)) = (&call.target, &item.facets) {
             facets.schema.check(call.arguments.as_deref()).map_err(|mistakes| {
                 let told = format!("the arguments do not fit the schema of `{}`: {mistakes}", item.id);
-                Failure::new(Kind::InvalidArguments, told)
+                // The mistakes quote arguments, which the ledger does not keep.
+                Failure::new(Kind::InvalidArguments, told).detail("the arguments do not fit the schema")
             })?;
         }
         let patience = self.shelf(&item.source).map_or(offer::PATIENCE, |shelf| shelf.patience);

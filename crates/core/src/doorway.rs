@@ -45,12 +45,14 @@ fn is_loopback(name: &str) -> bool {
         || name.parse::<::core::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// `[::1]:80` → `::1`, `host:80` → `host`.
+/// `[::1]:80` → `::1`, `host:80` → `host`. What stands after the colon is a port or nothing here is a name.
 fn without_port(authority: &str) -> &str {
-    if let Some((address, _)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return address;
-    }
-    authority.rsplit_once(':').map_or(authority, |(name, _)| name)
+    let (name, rest) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, rest)) => (address, rest),
+        None => authority.find(':').map_or((authority, ""), |at| authority.split_at(at)),
+    };
+    let port = rest.strip_prefix(':').unwrap_or(rest);
+    if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { "" }
 }
 
 #[cfg(test)]
@@ -72,7 +74,13 @@ mod tests {
         }
         assert_eq!(door.admits(Some("evil.example"), None), Err(TurnedAway::Host));
         assert_eq!(door.admits(None, None), Err(TurnedAway::Host));
-        for origin in ["http://evil.example", "null", "file://", "https://ui.example.evil.example"] {
+        for origin in [
+            "http://evil.example",
+            "null",
+            "file://",
+            "https://ui.example.evil.example",
+            "http://localhost:x@evil.example",
+        ] {
             assert_eq!(door.admits(Some("127.0.0.1"), Some(origin)), Err(TurnedAway::Origin), "{origin}");
         }
     }

@@ -161,9 +161,10 @@ impl Failure {
         self
     }
 
-    /// A source answered with an error object of its own.
+    /// A source answered with an error object of its own. Its words may quote arguments, so only its code is kept.
     pub fn peer(peer: PeerError) -> Self {
-        let mut failure = Self::new(Kind::Refused, peer.message.clone());
+        let detail = format!("the source answered with error {}", peer.code);
+        let mut failure = Self::new(Kind::Refused, peer.message.clone()).detail(detail);
         failure.peer = Some(peer);
         failure
     }

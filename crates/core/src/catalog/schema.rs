@@ -27,7 +27,7 @@ impl Schema {
         self.compiled.get_or_init(|| self.text.as_deref().and_then(compile)).as_ref()
     }
 
-    /// Checks the arguments; absent ones count as `{}`. Gives the mistakes, each with its place.
+    /// Checks the arguments; absent ones count as `{}`. The mistakes are for the caller's eyes only: they quote values.
     pub fn check(&self, arguments: Option<&RawValue>) -> Result<(), String> {
         let value = match arguments {
             None => Value::Object(serde_json::Map::new()),

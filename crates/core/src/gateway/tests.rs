@@ -57,6 +57,14 @@ async fn arguments_that_do_not_fit_never_reach_the_source() {
 }
 
 #[tokio::test]
+async fn the_ledger_keeps_no_arguments_not_even_wrong_ones() {
+    let crib = TestCrib::new(&[("s", ScriptedSource::with_tools(&["echo"]))]).await;
+    let failure = crib.call(&caller("me", &["*"], &[]), "echo", r#"{"n":"hunter2"}"#).await.unwrap_err();
+    assert!(failure.told.contains("hunter2"), "the caller is told what it sent");
+    assert!(!format!("{:?}", crib.ledger.closed.lock().unwrap()).contains("hunter2"));
+}
+
+#[tokio::test]
 async fn every_spelling_means_the_same_tool_and_a_shared_one_must_be_qualified() {
     let (a, b) =
         (ScriptedSource::with_tools(&["a-echo", "echo"]), ScriptedSource::with_tools(&["echo", "b_only"]));
