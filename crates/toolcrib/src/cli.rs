@@ -39,12 +39,12 @@ use trouble::{Code, Trouble};
 
 const AFTER_HELP: &str = "\
 Examples:
-  toolcrib serve                                  start the crib and print how to connect each client
-  toolcrib import --write                         take over the servers your clients already have
-  toolcrib connect cursor                         point Cursor at the crib
-  toolcrib tools search calendar                  find a tool by words
+  toolcrib serve                  start the crib and print how to connect clients
+  toolcrib import --write         take over the servers your clients already have
+  toolcrib connect cursor         point Cursor at the crib
+  toolcrib tools search calendar  find a tool by words
   toolcrib call time:get_current_time --arg timezone=Europe/Berlin
-  toolcrib audit tail -f                          watch calls as they end
+  toolcrib audit tail -f          watch calls as they end
 
 Without a command, and with a pipe on stdin, `toolcrib` serves MCP on stdin and stdout like `toolcrib stdio`.
 
@@ -59,12 +59,12 @@ Exit codes:
 
 /// One governed door to every tool: an MCP gateway for AI agents.
 #[derive(Debug, Parser)]
-#[command(name = "toolcrib", version, after_help = AFTER_HELP, max_term_width = 110, propagate_version = true)]
+#[command(name = "toolcrib", version, after_help = AFTER_HELP, max_term_width = 110)]
 struct Cli {
     #[command(flatten)]
-    globals: Globals,
-    #[command(flatten)]
     form: JsonFlag,
+    #[command(flatten)]
+    globals: Globals,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -210,6 +210,14 @@ impl Desk {
 /// How a command ends.
 type Ended = Result<Code, Trouble>;
 
+/// Ends `work` when the person presses Ctrl-C, so that what was started for it can be closed.
+async fn interruptible(work: impl Future<Output = Ended>) -> Ended {
+    tokio::select! {
+        ended = work => ended,
+        _ = tokio::signal::ctrl_c() => Err(Trouble::new(Code::Failed, "cancelled", "interrupted")),
+    }
+}
+
 /// Runs the program on `words` (its own name first) and gives the code to end the process with.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
@@ -274,7 +282,9 @@ fn obey(command: Command, desk: &Desk) -> Ended {
             Command::Connect(words) => connect::run(&words, desk),
             Command::Doctor(words) => doctor::run(&words, desk).await,
             Command::Completions(words) => {
-                clap_complete::generate(words.dialect, &mut Cli::command(), "toolcrib", &mut io::stdout());
+                let mut script = Vec::new();
+                clap_complete::generate(words.dialect, &mut Cli::command(), "toolcrib", &mut script);
+                desk.output.line(String::from_utf8_lossy(&script).trim_end())?;
                 Ok(Code::Done)
             }
         }

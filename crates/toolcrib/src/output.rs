@@ -14,19 +14,18 @@ use serde::Serialize;
 pub use table::{Cell, Table};
 pub use tree::tree;
 
-/// For whom a result is written.
+/// For whom a result is written: people, or programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Form {
-    /// For people: text, and tables on a terminal.
+    // No doc comments on these: clap would spread them over every `--help`.
     #[default]
     Text,
-    /// For programs.
     Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
+    // On a terminal, unless `NO_COLOR` is set.
     #[default]
     Auto,
     Always,

@@ -113,6 +113,14 @@ impl Reach {
         }
     }
 
+    /// The servers as they are now; none is connected for this.
+    pub async fn glance(&self) -> Result<Vec<Server>, Trouble> {
+        match self {
+            Reach::Running(running) => running.servers().await,
+            Reach::Here(here) => Ok(here.glance()),
+        }
+    }
+
     pub async fn server(&self, id: &str) -> Result<Server, Trouble> {
         match self {
             Reach::Running(running) => running.server(id).await,
@@ -125,6 +133,14 @@ impl Reach {
         match self {
             Reach::Running(running) => running.tools(source).await,
             Reach::Here(here) => here.tools(source).await,
+        }
+    }
+
+    /// The tools that are known now; no server is connected for this.
+    pub async fn known_tools(&self) -> Result<Vec<Tool>, Trouble> {
+        match self {
+            Reach::Running(running) => running.tools(None).await,
+            Reach::Here(here) => Ok(here.known_tools(None)),
         }
     }
 

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
+use toolcrib_core::error::Kind;
 
 use super::trouble::{Code, Trouble};
 use super::{Desk, Ended, content, tools};
@@ -16,8 +17,8 @@ use crate::reach::Reach;
 /// Call a tool and print what it answers
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A value that is JSON is taken as JSON, anything else as text: `--arg limit=5` is a number, `--arg 'limit=\"5\"'` a text.
-Text is printed as it is; images, audio and files are described, and saved with --out. The raw result comes with
+A value that is JSON is taken as JSON, anything else as text: `--arg limit=5` is a number, `--arg 'limit=\"5\"'` a text. \
+Text is printed as it is; images, audio and files are described, and saved with --out. The raw result comes with \
 `--output json`. When the tool itself reports an error, its words go to stderr and the exit code is 1.
 
 Examples:
@@ -58,6 +59,10 @@ pub async fn run(words: CallTool, desk: &Desk) -> Ended {
         Err(trouble) if trouble.code == Code::Unknown => {
             Err(tools::find(&words.tool, &reach).await.err().unwrap_or(trouble))
         }
+        Err(trouble) if trouble.kind == Kind::InvalidArguments.word() => Err(trouble.hint(format!(
+            "`toolcrib tools show {}` shows what it takes; a text that looks like JSON is written `--arg 'name=\"5\"'`",
+            words.tool
+        ))),
         answered => answered,
     };
     let _ = listening.await;

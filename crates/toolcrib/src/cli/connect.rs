@@ -17,7 +17,7 @@ use crate::reach::mcp_url;
 /// Point an MCP client at the crib, or take it out again
 #[derive(Debug, Args)]
 #[command(after_help = "\
-One entry is added to the client's config; everything else in it stays as it is, and a backup is made first. A token is
+One entry is added to the client's config; everything else in it stays as it is, and a backup is made first. A token is \
 never written: the entry names the variable that holds it.
 
 Examples:
@@ -28,6 +28,7 @@ Examples:
 pub struct Connect {
     #[command(flatten)]
     pub(super) form: JsonFlag,
+    /// Whose config is written
     #[arg(required_unless_present = "list")]
     client: Option<Client>,
     /// Show the clients, their files, and whether the crib is in them

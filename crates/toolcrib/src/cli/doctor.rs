@@ -20,7 +20,7 @@ use crate::reach::Running;
 /// Look for problems: config, data, ports, programs, and every server
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each server is connected once and let go again (a running crib is asked instead), so this may take a while. The exit
+Each server is connected once and let go again (a running crib is asked instead), so this may take a while. The exit \
 code is 1 when there is a problem, 3 when the config cannot be used at all.
 
 Examples:

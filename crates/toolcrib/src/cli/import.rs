@@ -15,7 +15,7 @@ use crate::config as settings;
 /// Bring in the servers your MCP clients already have
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It shows what it would add; nothing is written without --write, and never without a backup. Secrets stay out of the
+It shows what it would add; nothing is written without --write, and never without a backup. Secrets stay out of the \
 config: each becomes a ${VARIABLE}, and the plan names them.
 
 Examples:
@@ -48,7 +48,7 @@ impl clap::ValueEnum for Client {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.word()).help(self.title()))
+        Some(PossibleValue::new(self.word()))
     }
 }
 

@@ -4,14 +4,14 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::trouble::{Code, Trouble};
-use super::{Desk, Ended, JsonBelow};
+use super::{Desk, Ended, JsonBelow, interruptible};
 use crate::output::{Cell, Table, Tint, tree};
 use crate::reach::{Deed, Reach, Running, Server};
 
 /// Show the servers behind the crib and how they are doing; connect them by hand
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`list` and `show` ask the running crib; without one they start the config's servers for the moment and stop them again.
+`list` and `show` ask the running crib; without one they start the config's servers for the moment and stop them again. \
 `connect`, `disconnect` and `restart` need a running crib.
 
 Examples:
@@ -62,7 +62,7 @@ pub async fn run(words: Servers, desk: &Desk) -> Ended {
         Which::List | Which::Show { .. } => {
             let reach = Reach::find(&config, &address).await?;
             desk.say_whom(&reach);
-            let ended = Box::pin(look(&words.deed, desk, &reach)).await;
+            let ended = interruptible(Box::pin(look(&words.deed, desk, &reach))).await;
             reach.close().await;
             return ended;
         }
@@ -83,7 +83,7 @@ async fn look(which: &Which, desk: &Desk, reach: &Reach) -> Ended {
     match which {
         Which::Show { id } => match reach.server(id).await {
             Err(trouble) if trouble.code == Code::Unknown => {
-                return Err(unknown(id, &reach.servers().await.unwrap_or_default()));
+                return Err(unknown(id, &reach.glance().await.unwrap_or_default()));
             }
             server => show(&server?, desk)?,
         },

@@ -12,7 +12,7 @@ use crate::serve::ServeFlags;
 /// Start the crib: MCP and tools on one port, administration on another
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without a config it starts on an embedded default. The banner shows both URLs and the line to paste into each client.
+Without a config it starts on an embedded default. The banner shows both URLs and the line to paste into each client. \
 An edit of the config takes hold at once; a bad edit is refused and the old config stays.
 
 Examples:
@@ -39,7 +39,7 @@ pub struct Stdio {}
 /// Relay MCP between stdin/stdout and a crib elsewhere
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It waits for a crib that is not up yet and survives its restart. `toolcrib-bridge` is the same as a small program of
+It waits for a crib that is not up yet and survives its restart. `toolcrib-bridge` is the same as a small program of \
 its own. The token comes from --token, TOOLCRIB_TOKEN or GATEWAY_TOKEN.
 
 Example:

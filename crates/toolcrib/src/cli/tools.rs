@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::servers::nearest;
 use super::trouble::{Code, Trouble};
-use super::{Desk, Ended, JsonBelow};
+use super::{Desk, Ended, JsonBelow, interruptible};
 use crate::output::{Cell, Table, Tint, first_line};
 use crate::reach::{Reach, Tool};
 
@@ -51,7 +51,7 @@ pub async fn run(words: Tools, desk: &Desk) -> Ended {
     let config = desk.load()?.config;
     let reach = Reach::find(&config, &desk.address()).await?;
     desk.say_whom(&reach);
-    let ended = Box::pin(look(&words.deed, desk, &reach)).await;
+    let ended = interruptible(Box::pin(look(&words.deed, desk, &reach))).await;
     reach.close().await;
     ended
 }
@@ -84,7 +84,7 @@ async fn look(which: &Which, desk: &Desk, reach: &Reach) -> Ended {
 
 /// Servers that failed have no tools on the list; said, so that nobody wonders.
 async fn say_missing(reach: &Reach, desk: &Desk) {
-    let Ok(servers) = reach.servers().await else { return };
+    let Ok(servers) = reach.glance().await else { return };
     for server in servers.iter().filter(|server| server.state == "failed") {
         let why = server.last_error.as_deref().unwrap_or("no reason known");
         desk.warn(format!("`{}` is not connected, its tools may be missing: {why}", server.id));
@@ -95,7 +95,7 @@ async fn say_missing(reach: &Reach, desk: &Desk) {
 pub(super) async fn find(spelling: &str, reach: &Reach) -> Result<Tool, Trouble> {
     match reach.tool(spelling).await {
         Err(trouble) if trouble.code == Code::Unknown => {
-            let tools = reach.tools(None).await.unwrap_or_default();
+            let tools = reach.known_tools().await.unwrap_or_default();
             let near =
                 nearest(spelling, tools.iter().flat_map(|tool| [tool.tool_id.as_str(), tool.name.as_str()]));
             Err(match near {

@@ -15,7 +15,7 @@ pub fn tree(value: &Value) -> String {
 
 fn is_empty(value: &Value) -> bool {
     match value {
-        Value::Object(members) => members.is_empty(),
+        Value::Object(members) => members.values().all(Value::is_null),
         Value::Array(items) => items.is_empty(),
         _ => false,
     }
@@ -52,6 +52,7 @@ fn entry(lead: &str, value: &Value, depth: usize, out: &mut String) {
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(words) => text(words),
+        Value::Object(_) => "{}".to_owned(),
         other => other.to_string(),
     }
 }

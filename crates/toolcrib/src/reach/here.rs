@@ -74,12 +74,16 @@ impl Here {
             Some(id) => self.connect(id).await?,
             None => drop(self.servers().await?),
         }
+        Ok(self.known_tools(source))
+    }
+
+    pub fn known_tools(&self, source: Option<&str>) -> Vec<Tool> {
         let catalog = self.crib.gateway.catalog().snapshot();
         let visible = catalog.tools().visible(&self.crib.local, self.crib.gateway.policy());
-        Ok(visible
+        visible
             .filter(|entry| source.is_none_or(|source| entry.item.source.as_str() == source))
             .map(|entry| self.shown(entry))
-            .collect())
+            .collect()
     }
 
     pub async fn tool(&self, spelling: &str) -> Result<Tool, Trouble> {

@@ -19,7 +19,8 @@ pub async fn look(config: &Config, running: Option<&Running>, chart: &mut Chart<
     if let Some(running) = running {
         match running.servers().await {
             Ok(servers) => {
-                for server in servers.iter().filter(|server| server.transport != "builtin") {
+                let known = |server: &&Server| server.transport != "builtin" && !is_noted(chart, &server.id);
+                for server in servers.iter().filter(known).collect::<Vec<_>>() {
                     chart.note(judged(server, None))?;
                 }
             }
@@ -51,12 +52,20 @@ pub async fn look(config: &Config, running: Option<&Running>, chart: &mut Chart<
     noted
 }
 
+/// Its program is missing; that was said, and trying would say it again.
+fn is_noted(chart: &Chart<'_>, id: &str) -> bool {
+    chart.findings.iter().any(|finding| finding.about == id)
+}
+
 /// Connects all at once; tells each as it is done.
 async fn each(config: &Config, here: &Arc<Here>, chart: &mut Chart<'_>) -> Result<(), Trouble> {
     let mut attempts = JoinSet::new();
     for (id, settings) in &config.servers {
         if !settings.enabled {
             chart.note(Finding::good(id.to_string(), "switched off in the config"))?;
+            continue;
+        }
+        if is_noted(chart, id.as_str()) {
             continue;
         }
         let (here, id, settings) = (here.clone(), id.to_string(), settings.clone());
