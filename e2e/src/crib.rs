@@ -22,6 +22,14 @@ const STARTING: Duration = Duration::from_secs(30);
 pub struct Home {
     folder: TempDir,
     config: PathBuf,
+    told: Told,
+}
+
+/// How a crib learns its addresses and its data folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    ByConfig,
+    ByEnvironment,
 }
 
 impl Home {
@@ -29,13 +37,20 @@ impl Home {
     pub fn empty() -> Result<Self> {
         let folder = tempfile::tempdir().context("no temporary folder can be made")?;
         let config = folder.path().join("toolcrib.yaml");
-        Ok(Self { folder, config })
+        Ok(Self { folder, config, told: Told::ByEnvironment })
     }
 
     /// `rest` is what the config says besides where to listen and where to keep its data: `servers:` and so on.
     pub fn new(rest: &str) -> Result<Self> {
-        let home = Self::empty()?;
+        let home = Self { told: Told::ByConfig, ..Self::empty()? };
         home.configure(rest)?;
+        Ok(home)
+    }
+
+    /// A config exactly as it stands; the addresses and the data folder come from the environment.
+    pub fn holding(text: &str) -> Result<Self> {
+        let home = Self { told: Told::ByEnvironment, ..Self::empty()? };
+        std::fs::write(&home.config, text)?;
         Ok(home)
     }
 
@@ -64,7 +79,8 @@ impl Home {
         command.args(words);
         if self.config.exists() {
             command.arg("--config").arg(&self.config);
-        } else {
+        }
+        if self.told == Told::ByEnvironment {
             command.env("TOOLCRIB_DATA", self.path().join("data"));
             command.env("TOOLCRIB_LISTEN_MCP", "127.0.0.1:0").env("TOOLCRIB_LISTEN_ADMIN", "127.0.0.1:0");
         }
@@ -95,7 +111,20 @@ impl Crib {
 
     /// Starts the crib and waits until its banner has named both addresses.
     pub async fn serve_in(home: Home) -> Result<Self> {
-        let mut child = Child::start(home.command(&["serve"])?)?;
+        let command = home.command(&["serve"])?;
+        Self::started(home, command).await
+    }
+
+    /// The same crib again, where it was before: its home, its data, its MCP address.
+    pub async fn serve_again(self) -> Result<Self> {
+        let mut command = self.home.command(&["serve"])?;
+        let address = self.mcp.trim_start_matches("http://").trim_end_matches("/mcp");
+        command.env("TOOLCRIB_LISTEN_MCP", address);
+        Self::started(self.home, command).await
+    }
+
+    async fn started(home: Home, command: Command) -> Result<Self> {
+        let mut child = Child::start(command)?;
         let (mut mcp, mut admin) = (None, None);
         while mcp.is_none() || admin.is_none() {
             let line = child.line(STARTING, |line| url_in(&line.text).is_some()).await?;
