@@ -2,18 +2,18 @@
 
 use std::{
     net::SocketAddr,
-    path::Path,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use anyhow::Context;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     assemble::{self, Crib},
     banner,
-    config::{self, Config, Loaded},
+    config::{self, Config, Loaded, Mistakes},
     listen, telemetry,
 };
 
@@ -53,6 +53,8 @@ pub async fn serve(mut loaded: Loaded, flags: ServeFlags) -> anyhow::Result<()> 
         .merge(toolcrib_rest::tools_router(state.clone()));
     let patience = config.limits.shutdown;
     let open = crib.callers.is_open();
+    // Both before the banner: who has read it may stop the crib or edit its config at once.
+    let (stop, edits) = (stop_asked(), edits(&loaded));
     banner::print(&banner::Facts {
         mcp: mcp.local_addr()?,
         admin: admin.local_addr()?,
@@ -65,8 +67,8 @@ pub async fn serve(mut loaded: Loaded, flags: ServeFlags) -> anyhow::Result<()> 
         tokio::spawn(listen::run(mcp, tools, closing.clone(), patience)),
         tokio::spawn(listen::run(admin, toolcrib_rest::admin_router(state), closing.clone(), patience)),
     ];
-    let reload = tokio::spawn(reload(crib.clone(), loaded.clone(), closing.clone()));
-    stop_asked().await;
+    let reload = tokio::spawn(reload(crib.clone(), loaded.clone(), edits, closing.clone()));
+    stop.await;
     tracing::info!("closing: no new requests, running calls may finish");
     closing.cancel();
     let _ = reload.await;
@@ -83,9 +85,10 @@ pub async fn stdio(loaded: Loaded) -> anyhow::Result<()> {
     let telemetry = telemetry::start(&loaded.config)?;
     warn(&loaded);
     let patience = loaded.config.limits.shutdown;
+    let (stop, edits) = (stop_asked(), edits(&loaded));
     let crib = Arc::new(Crib::traced(&loaded.config, telemetry.tracer()).await?);
     let closing = crib.desk.closing.clone();
-    let reload = tokio::spawn(reload(crib.clone(), loaded, closing.clone()));
+    let reload = tokio::spawn(reload(crib.clone(), loaded, edits, closing.clone()));
     let pipe = toolcrib_mcp::serve::stdio::serve(
         crib.desk.clone(),
         crib.local.clone(),
@@ -94,7 +97,7 @@ pub async fn stdio(loaded: Loaded) -> anyhow::Result<()> {
     );
     let ended = tokio::select! {
         ended = pipe => ended.context("the pipe broke"),
-        () = stop_asked() => Ok(()),
+        () = stop => Ok(()),
     };
     closing.cancel();
     let _ = reload.await;
@@ -117,11 +120,24 @@ async fn finish(crib: Arc<Crib>, patience: Duration) {
     }
 }
 
+type Edits = mpsc::Receiver<Result<Loaded, Mistakes>>;
+
+fn edits(loaded: &Loaded) -> Option<Edits> {
+    Some(config::watch(loaded.path.as_deref()?, Arc::new(|name: &str| std::env::var(name).ok())))
+}
+
 /// Follows the config file: a good edit takes hold, a bad one is told and changes nothing.
-async fn reload(crib: Arc<Crib>, loaded: Loaded, closing: CancellationToken) {
-    let Some(path) = loaded.path.as_deref().map(Path::to_owned) else { return };
-    let mut edits = config::watch(&path, Arc::new(|name: &str| std::env::var(name).ok()));
+async fn reload(crib: Arc<Crib>, loaded: Loaded, edits: Option<Edits>, closing: CancellationToken) {
+    let (Some(path), Some(mut edits)) = (loaded.path, edits) else { return };
     let mut current = loaded.config;
+    // What was written between the first reading and the watch is an edit too.
+    if let Ok(now) = config::load(Some(&path), &|name: &str| std::env::var(name).ok()) {
+        let differs = (&now.config.servers, &now.config.callers, &now.config.local)
+            != (&current.servers, &current.callers, &current.local);
+        if differs {
+            current = take(&crib, current, now).await;
+        }
+    }
     loop {
         let edit = tokio::select! {
             edit = edits.recv() => edit,
@@ -159,21 +175,26 @@ async fn take(crib: &Crib, current: Config, next: Loaded) -> Config {
     }
 }
 
-/// Ends when the process is asked to stop.
-async fn stop_asked() {
-    let interrupt = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        let terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
-        if let Ok(mut terminate) = terminate {
-            tokio::select! {
-                _ = interrupt => {}
-                _ = terminate.recv() => {}
-            }
-            return;
+/// Ends when the process is asked to stop. It is heard from this call on, not only once it is awaited.
+#[cfg(unix)]
+fn stop_asked() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+    async fn came(signal: Option<Signal>) {
+        match signal {
+            Some(mut signal) => drop(signal.recv().await),
+            None => std::future::pending().await,
         }
-        let _ = tokio::signal::ctrl_c().await;
     }
-    #[cfg(not(unix))]
-    let _ = interrupt.await;
+    let (interrupt, terminate) = (signal(SignalKind::interrupt()).ok(), signal(SignalKind::terminate()).ok());
+    async move {
+        tokio::select! {
+            () = came(interrupt) => {}
+            () = came(terminate) => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+async fn stop_asked() {
+    let _ = tokio::signal::ctrl_c().await;
 }
