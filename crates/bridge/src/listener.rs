@@ -36,9 +36,14 @@ pub async fn listen(link: Arc<Link>) {
     let mut epochs = link.session.epochs();
     let mut place = Place::default();
     let mut pause = FIRST_PAUSE;
+    let mut epoch = 0;
     loop {
         epochs.borrow_and_update();
         let seen = link.session.seen();
+        // Opened anew during a pause: a place in the forgotten session means nothing in this one.
+        if seen.epoch != epoch {
+            (place, epoch) = (Place::default(), seen.epoch);
+        }
         let end = tokio::select! {
             _ = epochs.changed() => {
                 (place, pause) = (Place::default(), FIRST_PAUSE);

@@ -72,7 +72,7 @@ fn initialize(
     let version = Version::negotiate(&asked);
     let result = dispatch::initialized(desk, &asker, version);
     let visit = Visit::new(asker, version, desk.gateway.clone());
-    let session = endpoint.sessions.begin(visit, &desk.gateway).map_err(|_| {
+    let session = endpoint.sessions.begin(visit, &desk.gateway, &desk.closing).map_err(|_| {
         let told = format!("{} sessions are open already, try again later", desk.settings.most_sessions);
         fault(Some(id), &Fault::new(INVALID_REQUEST, &told).at(StatusCode::SERVICE_UNAVAILABLE))
     })?;

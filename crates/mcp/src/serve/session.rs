@@ -11,6 +11,7 @@ use std::{
 };
 
 use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
 use toolcrib_core::{gateway::Gateway, id::CallerId};
 
 use crate::{
@@ -92,12 +93,14 @@ impl Session {
         self.streams().values().for_each(|stream| stream.end());
     }
 
-    /// Puts the crib's news on the standing stream for as long as the session lives.
-    async fn follow(self: Arc<Self>, gateway: Arc<Gateway>) {
+    /// Puts the crib's news on the standing stream for as long as the session lives. A crib that closes ends the stream,
+    /// because it would otherwise wait for a reader that never leaves; answers under way have their own streams.
+    async fn follow(self: Arc<Self>, gateway: Arc<Gateway>, closing: CancellationToken) {
         let mut news = gateway.newsroom().listen();
         loop {
             let heard = tokio::select! {
                 () = self.visit.closed.cancelled() => return,
+                () = closing.cancelled() => return self.standing.end(),
                 heard = news.recv() => heard,
             };
             let notes = match heard {
@@ -136,7 +139,12 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn begin(&self, visit: Visit, gateway: &Arc<Gateway>) -> Result<Arc<Session>, Full> {
+    pub fn begin(
+        &self,
+        visit: Visit,
+        gateway: &Arc<Gateway>,
+        closing: &CancellationToken,
+    ) -> Result<Arc<Session>, Full> {
         let session = Session::new(visit);
         let evicted = {
             let mut open = self.open();
@@ -153,7 +161,7 @@ impl Sessions {
         if let Some(session) = evicted {
             session.close();
         }
-        tokio::spawn(session.clone().follow(gateway.clone()));
+        tokio::spawn(session.clone().follow(gateway.clone(), closing.clone()));
         Ok(session)
     }
 
