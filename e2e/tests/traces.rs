@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::{Router, body::Bytes, routing::post};
-use e2e::{crib::Crib, upstream::Fixture};
+use e2e::{crib::Crib, upstream::Fixture, wire::modern_meta};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -14,7 +14,9 @@ const SPAN: &str = "00f067aa0ba902b7";
 
 /// What the fixture saw of a call that came with a trace context in `_meta`.
 async fn seen(crib: &Crib) -> Result<Value> {
-    let params = json!({ "name": "fx__whoami", "arguments": {}, "_meta": { "traceparent": format!("00-{TRACE}-{SPAN}-01") } });
+    let mut meta = modern_meta();
+    meta["traceparent"] = json!(format!("00-{TRACE}-{SPAN}-01"));
+    let params = json!({ "name": "fx__whoami", "arguments": {}, "_meta": meta });
     let result = crib.ask("tools/call", params).await?;
     let text = result["content"][0]["text"].as_str().context("no text")?;
     Ok(serde_json::from_str(text)?)

@@ -50,6 +50,8 @@ pub fn start(config: &Config) -> anyhow::Result<Telemetry> {
 }
 
 fn provider(endpoint: &str) -> anyhow::Result<SdkTracerProvider> {
+    // The exporter's client takes the process's provider of cryptography; one that was chosen before is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let url = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
     // The exporter's HTTP client is a blocking one and must not be made on a runtime thread.
     let made = std::thread::spawn(move || {
