@@ -149,7 +149,9 @@ async fn a_token_that_is_taken_away_closes_its_stream() {
     let callers = desk.callers.clone();
     let events = crib::answer(&admin_router(desk), crib::request("GET", "/events", Some(ADMIN), None)).await;
     assert!(events.status().is_success());
-    callers.replace(Roll::closed());
+    callers.replace(Roll::closed(toolcrib_core::caller::Caller::local(
+        toolcrib_core::policy::Access::nothing(),
+    )));
     assert_eq!(crib::text(events).await, "", "it ends, and before the first sign of life");
 }
 

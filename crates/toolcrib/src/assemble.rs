@@ -43,8 +43,6 @@ const IDLE_AFTER: Duration = Duration::from_secs(15 * 60);
 pub struct Crib {
     pub gateway: Arc<Gateway>,
     pub callers: Arc<Callers>,
-    /// Who asks on a pipe and on the command line.
-    pub local: Arc<Caller>,
     pub desk: Arc<Desk>,
     builtin: Arc<Builtin>,
     reaper: JoinHandle<()>,
@@ -88,11 +86,15 @@ impl Crib {
             closing: CancellationToken::new(),
             sessions: Arc::new(AtomicUsize::new(0)),
         });
-        let local = Arc::new(Caller::local(access(&config.local.tools)?));
         let reaper = tokio::spawn(supervisor.reap());
-        let crib = Self { gateway, callers, local, desk, builtin, reaper };
+        let crib = Self { gateway, callers, desk, builtin, reaper };
         crib.gateway.supervisor().apply(crib.specs(config)?).await;
         Ok(crib)
+    }
+
+    /// Who asks on a pipe and on the command line.
+    pub fn local(&self) -> Arc<Caller> {
+        self.callers.local()
     }
 
     /// Takes a changed config: callers and sources. Listeners and limits stay as they were.
@@ -127,6 +129,7 @@ impl Crib {
 
 /// Who is let in. Nobody without a token, except on loopback when no caller is configured.
 fn roll(config: &Config) -> anyhow::Result<Roll> {
+    let local = Caller::local(access(&config.local.tools)?);
     if config.callers.is_empty() {
         for (what, address) in [("mcp", config.listen.mcp), ("admin", config.listen.admin)] {
             if !address.ip().is_loopback() {
@@ -136,9 +139,9 @@ fn roll(config: &Config) -> anyhow::Result<Roll> {
                 );
             }
         }
-        return Ok(Roll::open(Caller::local(access(&config.local.tools)?)));
+        return Ok(Roll::open(local));
     }
-    let mut roll = Roll::closed();
+    let mut roll = Roll::closed(local);
     for (id, caller) in &config.callers {
         let known = Caller {
             id: CallerId::new(id.as_str()),

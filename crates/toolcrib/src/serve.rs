@@ -89,12 +89,7 @@ pub async fn stdio(loaded: Loaded) -> anyhow::Result<()> {
     let crib = Arc::new(Crib::traced(&loaded.config, telemetry.tracer()).await?);
     let closing = crib.desk.closing.clone();
     let reload = tokio::spawn(reload(crib.clone(), loaded, edits, closing.clone()));
-    let pipe = toolcrib_mcp::serve::stdio::serve(
-        crib.desk.clone(),
-        crib.local.clone(),
-        tokio::io::stdin(),
-        tokio::io::stdout(),
-    );
+    let pipe = toolcrib_mcp::serve::stdio::serve(crib.desk.clone(), tokio::io::stdin(), tokio::io::stdout());
     let ended = tokio::select! {
         ended = pipe => ended.context("the pipe broke"),
         () = stop => Ok(()),

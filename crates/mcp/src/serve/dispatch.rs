@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use toolcrib_core::{
     call::Level,
+    error::{Failure, Kind},
     raw::{self, Members, ObjectWriter, Raw},
     source::terms::Watch,
 };
@@ -64,15 +65,19 @@ pub async fn legacy(
     params: Option<&RawValue>,
     meta: RequestMeta,
 ) -> Answer {
+    let Some(asker) = visit.asker() else {
+        let told = Failure::new(Kind::Unauthenticated, "this caller is no longer let in");
+        return Answer::Now(Err(Fault::of(&told, Era::Legacy)));
+    };
     if let Some(which) = List::of(method) {
-        return Answer::Now(lists::list(&desk.gateway, &visit.asker, which, params).await);
+        return Answer::Now(lists::list(&desk.gateway, &asker, which, params).await);
     }
     match method {
         "ping" => Answer::Now(Ok(raw::empty_object())),
         "logging/setLevel" => Answer::Now(set_level(desk, visit, params).await),
-        "resources/subscribe" => Answer::Now(watch(visit, params, Watch::More).await),
-        "resources/unsubscribe" => Answer::Now(watch(visit, params, Watch::Fewer).await),
-        method => call(desk, &visit.asker, id, method, params, meta, Some(visit.log())),
+        "resources/subscribe" => Answer::Now(watch(visit, &asker, params, Watch::More).await),
+        "resources/unsubscribe" => Answer::Now(watch(visit, &asker, params, Watch::Fewer).await),
+        method => call(desk, &asker, id, method, params, meta, Some(visit.log())),
     }
 }
 
@@ -116,10 +121,10 @@ async fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Res
     Ok(raw::empty_object())
 }
 
-async fn watch(visit: &Visit, params: Option<&RawValue>, change: Watch) -> Result<Raw, Fault> {
+async fn watch(visit: &Visit, asker: &Asker, params: Option<&RawValue>, change: Watch) -> Result<Raw, Fault> {
     let uri = params.map(Members::parse_lenient).and_then(|members| members.text("uri"));
     let uri = uri.ok_or_else(|| invalid("`params.uri` must be a string"))?;
-    visit.watch(&uri, change).await.map_err(|failure| Fault::of(&failure, Era::Legacy))?;
+    visit.watch(&asker.caller, &uri, change).await.map_err(|failure| Fault::of(&failure, Era::Legacy))?;
     Ok(raw::empty_object())
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use toolcrib_core::{
     call::Level,
-    caller::Caller,
     gateway::Gateway,
     id::SourceId,
     news::News,
@@ -52,7 +51,7 @@ pub fn legacy(news: &News, visit: &Visit, gateway: &Arc<Gateway>) -> Vec<Note> {
         News::Log { source, level, message } if heard(visit, *level, source, gateway) => {
             vec![Note { method: "notifications/message".to_owned(), params: Some(message.clone()) }]
         }
-        News::Notice { source, method, params } if sees(&visit.asker.caller, source, gateway) => {
+        News::Notice { source, method, params } if sees(visit, source, gateway) => {
             vec![Note { method: method.clone(), params: params.clone() }]
         }
         News::Log { .. } | News::Notice { .. } | News::Source { .. } => Vec::new(),
@@ -60,16 +59,17 @@ pub fn legacy(news: &News, visit: &Visit, gateway: &Arc<Gateway>) -> Vec<Note> {
 }
 
 fn heard(visit: &Visit, level: Level, source: &SourceId, gateway: &Arc<Gateway>) -> bool {
-    visit.log() <= level && sees(&visit.asker.caller, source, gateway)
+    visit.log() <= level && sees(visit, source, gateway)
 }
 
-/// Whether the caller may see anything of the source.
-fn sees(caller: &Caller, source: &SourceId, gateway: &Arc<Gateway>) -> bool {
+/// Whether the client's caller may see anything of the source.
+fn sees(visit: &Visit, source: &SourceId, gateway: &Arc<Gateway>) -> bool {
+    let Some(asker) = visit.asker() else { return false };
     let catalog = gateway.catalog().snapshot();
     let policy = gateway.policy();
     [catalog.tools(), catalog.prompts(), catalog.resources()]
         .into_iter()
-        .any(|section| section.visible(caller, policy).any(|entry| entry.item.source == *source))
+        .any(|section| section.visible(&asker.caller, policy).any(|entry| entry.item.source == *source))
 }
 
 /// `resources/updated` under the URI by which the client knows the resource.

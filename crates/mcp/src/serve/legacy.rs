@@ -22,7 +22,7 @@ use crate::{
         modern::event_stream,
         session::Session,
         stream::{KEEP_ALIVE, Stream},
-        visit::{Asker, Visit},
+        visit::{Asker, Visit, Who},
     },
     version::{Era, Version},
     wire::{self, Id, Message},
@@ -71,7 +71,7 @@ fn initialize(
     };
     let version = Version::negotiate(&asked);
     let result = dispatch::initialized(desk, &asker, version);
-    let visit = Visit::new(asker, version, desk.gateway.clone());
+    let visit = Visit::new(Who::new(&desk.callers, &asker), version, desk.gateway.clone());
     let session = endpoint.sessions.begin(visit, &desk.gateway, &desk.closing).map_err(|_| {
         let told = format!("{} sessions are open already, try again later", desk.settings.most_sessions);
         fault(Some(id), &Fault::new(INVALID_REQUEST, &told).at(StatusCode::SERVICE_UNAVAILABLE))

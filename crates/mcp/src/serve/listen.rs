@@ -1,7 +1,7 @@
 //! `subscriptions/listen`: a modern client's long request for news. Acknowledged first, then every notification tagged
 //! with the id of the request, then, when the crib closes, one result.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::{self, error::RecvError};
@@ -21,17 +21,22 @@ use crate::{
     serve::{
         Desk,
         feed::{self, Note},
-        visit::Asker,
+        visit::{Asker, Who},
     },
+    version::Era,
     wire::{self, Id},
 };
 
 /// Most resources one listen request may name; further ones are not acknowledged.
 const MOST_WATCHED: usize = 1000;
 
+/// A client whose caller was removed is let go after this long at the latest.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
 /// One listening client.
 pub struct Listening {
     id: Id,
+    who: Who,
     gateway: Arc<Gateway>,
     wanted: Wanted,
     news: broadcast::Receiver<Arc<News>>,
@@ -59,6 +64,7 @@ impl Listening {
         let on = |key: &str| filter.find(key).is_some_and(|value| value.get() == "true");
         let mut this = Self {
             id,
+            who: Who::new(&desk.callers, asker),
             gateway: desk.gateway.clone(),
             wanted: Wanted {
                 tools: on("toolsListChanged"),
@@ -132,8 +138,18 @@ impl Listening {
             let heard = tokio::select! {
                 heard = self.news.recv() => heard,
                 () = self.closing.cancelled() => Err(RecvError::Closed),
+                () = tokio::time::sleep(LOOK_AGAIN) => {
+                    if self.who.asker(Era::Modern).is_some() {
+                        continue;
+                    }
+                    Err(RecvError::Closed)
+                }
             };
             let notes = match heard {
+                Ok(_) if self.who.asker(Era::Modern).is_none() => {
+                    self.ended = true;
+                    return Some(self.result());
+                }
                 Ok(news) => self.notes(&news),
                 // What was missed may have been any of them.
                 Err(RecvError::Lagged(_)) => {

@@ -87,6 +87,10 @@ impl Session {
         self.last_seen.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
+    fn is_over(&self, idle: Duration) -> bool {
+        self.silent_for() >= idle || self.visit.asker().is_none()
+    }
+
     fn close(&self) {
         self.visit.end();
         self.standing.end();
@@ -167,8 +171,7 @@ impl Sessions {
 
     /// The session of this caller. Another caller's id is as good as none.
     pub fn find(&self, id: &str, caller: &CallerId) -> Option<Arc<Session>> {
-        let session =
-            self.open().get(id).cloned().filter(|session| session.visit.asker.caller.id == *caller)?;
+        let session = self.open().get(id).cloned().filter(|session| session.visit.who.id == *caller)?;
         session.touch();
         Some(session)
     }
@@ -181,13 +184,13 @@ impl Sessions {
         session.close();
     }
 
-    /// Runs until dropped: forgets sessions that are idle.
+    /// Runs until dropped: forgets sessions that are idle, and those whose caller is no longer let in.
     pub async fn reap(self: Arc<Self>) {
         let mut tick = tokio::time::interval(REAP_EVERY.min(self.idle));
         loop {
             tick.tick().await;
             let idle: Vec<_> =
-                self.open().values().filter(|session| session.silent_for() >= self.idle).cloned().collect();
+                self.open().values().filter(|session| session.is_over(self.idle)).cloned().collect();
             for session in idle {
                 self.end(&session);
             }

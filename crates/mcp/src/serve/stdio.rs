@@ -15,7 +15,7 @@ use tokio::{
     sync::{Semaphore, broadcast::error::RecvError, mpsc},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolcrib_core::{call::Surface, caller::Caller, raw::Members};
+use toolcrib_core::{call::Surface, raw::Members};
 
 use crate::{
     codes::{Fault, INVALID_REQUEST, PARSE_ERROR},
@@ -28,7 +28,7 @@ use crate::{
         legacy::noted,
         listen::Listening,
         modern,
-        visit::{Asker, Visit},
+        visit::{Asker, Visit, Who},
     },
     version::{Era, Version},
     wire::{self, Id, Message},
@@ -42,7 +42,6 @@ const OUT_BACKLOG: usize = 1024;
 
 struct Pipe {
     desk: Arc<Desk>,
-    caller: Arc<Caller>,
     out: mpsc::Sender<String>,
     visit: Mutex<Option<Arc<Visit>>>,
     /// Modern requests under way.
@@ -55,7 +54,6 @@ struct Pipe {
 /// Serves until the input ends or the crib closes.
 pub async fn serve(
     desk: Arc<Desk>,
-    caller: Arc<Caller>,
     input: impl AsyncRead + Unpin + Send,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> std::io::Result<()> {
@@ -63,7 +61,6 @@ pub async fn serve(
     let writer = tokio::spawn(write(output, lines));
     let pipe = Arc::new(Pipe {
         desk: desk.clone(),
-        caller,
         out,
         visit: Mutex::default(),
         running: Mutex::default(),
@@ -102,7 +99,7 @@ impl Pipe {
 
     fn asker(&self, era: Era) -> Asker {
         let style = self.desk.settings.style;
-        Asker { caller: self.caller.clone(), surface: Surface::McpStdio, era, style }
+        Asker { caller: self.desk.callers.local(), surface: Surface::McpStdio, era, style }
     }
 
     async fn say(&self, message: String) {
@@ -188,7 +185,8 @@ impl Pipe {
         let version = Version::negotiate(asked.as_deref().unwrap_or_default());
         let asker = self.asker(Era::Legacy);
         let result = dispatch::initialized(&self.desk, &asker, version);
-        let visit = Arc::new(Visit::new(asker, version, self.desk.gateway.clone()));
+        let who = Who::new(&self.desk.callers, &asker);
+        let visit = Arc::new(Visit::new(who, version, self.desk.gateway.clone()));
         let last = self.visit.lock().unwrap_or_else(PoisonError::into_inner).replace(visit.clone());
         if let Some(last) = last {
             last.end();

@@ -8,11 +8,11 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{
     call::{Level, Surface, Target},
-    caller::Caller,
+    caller::{Caller, Callers},
     catalog::Style,
-    error::Failure,
+    error::{Failure, Kind},
     gateway::Gateway,
-    id::SourceId,
+    id::{CallerId, SourceId},
     source::terms::Watch,
 };
 
@@ -33,9 +33,34 @@ pub struct Asker {
     pub style: Style,
 }
 
+/// Somebody at the counter, looked up anew each time: one whose config changed is judged by the new one, one that was
+/// removed is gone.
+#[derive(Clone)]
+pub struct Who {
+    callers: Arc<Callers>,
+    pub id: CallerId,
+    surface: Surface,
+    style: Style,
+}
+
+impl Who {
+    pub fn new(callers: &Arc<Callers>, asker: &Asker) -> Self {
+        let Asker { caller, surface, style, .. } = asker;
+        Self { callers: callers.clone(), id: caller.id.clone(), surface: *surface, style: *style }
+    }
+
+    pub fn asker(&self, era: Era) -> Option<Asker> {
+        let caller = match self.surface {
+            Surface::McpStdio => self.callers.local(),
+            Surface::McpHttp | Surface::Rest | Surface::Cli => self.callers.current(&self.id)?,
+        };
+        Some(Asker { caller, surface: self.surface, era, style: self.style })
+    }
+}
+
 /// A legacy client's stay: a session over HTTP, or the life of a pipe.
 pub struct Visit {
-    pub asker: Asker,
+    pub who: Who,
     pub version: Version,
     gateway: Arc<Gateway>,
     log: Mutex<Level>,
@@ -46,9 +71,9 @@ pub struct Visit {
 }
 
 impl Visit {
-    pub fn new(asker: Asker, version: Version, gateway: Arc<Gateway>) -> Self {
+    pub fn new(who: Who, version: Version, gateway: Arc<Gateway>) -> Self {
         Self {
-            asker,
+            who,
             version,
             gateway,
             log: Mutex::new(Level::Info),
@@ -56,6 +81,11 @@ impl Visit {
             watched: Mutex::default(),
             closed: CancellationToken::new(),
         }
+    }
+
+    /// Who is here, as known now; none once the caller was removed.
+    pub fn asker(&self) -> Option<Asker> {
+        self.who.asker(Era::Legacy)
     }
 
     pub fn log(&self) -> Level {
@@ -79,20 +109,17 @@ impl Visit {
     }
 
     /// Starts or stops watching a resource this caller may see.
-    pub async fn watch(&self, uri: &str, change: Watch) -> Result<(), Failure> {
+    pub async fn watch(&self, caller: &Caller, uri: &str, change: Watch) -> Result<(), Failure> {
         let gateway = &self.gateway;
-        let item = gateway.catalog().snapshot().find(
-            &Target::Resource(uri.to_owned()),
-            &self.asker.caller,
-            gateway.policy(),
-        )?;
+        let target = Target::Resource(uri.to_owned());
+        let item = gateway.catalog().snapshot().find(&target, caller, gateway.policy())?;
         let place = (item.source.clone(), item.own.to_string());
         let changed = {
             let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
             match change {
                 Watch::More if watched.len() >= MOST_WATCHED => {
                     return Err(Failure::new(
-                        toolcrib_core::error::Kind::Overloaded,
+                        Kind::Overloaded,
                         format!("at most {MOST_WATCHED} resources can be watched at once"),
                     ));
                 }

@@ -64,7 +64,7 @@ async fn the_revision_is_negotiated() {
 
 #[tokio::test]
 async fn a_session_is_its_callers_alone() {
-    let mut roll = Roll::closed();
+    let mut roll = Roll::closed(Caller::local(Access::nothing()));
     for id in ["alice", "bob"] {
         let caller = Caller {
             id: CallerId::new(id),
@@ -164,4 +164,30 @@ async fn only_the_one_revision_that_has_batches_takes_them() {
         counter.send("POST", &[("mcp-session-id", &new)], batch).await.status,
         StatusCode::BAD_REQUEST
     );
+}
+
+#[tokio::test]
+async fn a_session_is_judged_by_what_its_caller_may_now() {
+    let roll = |allow: &str| {
+        let mut roll = Roll::closed(Caller::local(Access::nothing()));
+        let access = Access::new(&[allow.into()], &[]).unwrap();
+        let bob = Caller { id: CallerId::new("bob"), kind: CallerKind::Agent, role: Role::User, access };
+        roll.add("token of bob here", bob);
+        roll
+    };
+    let counter = Counter::with(&sources(), roll("*"), Settings::default()).await;
+    let bob = ("authorization", "Bearer token of bob here");
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "2025-11-25" } });
+    let told = counter.send("POST", &[bob], &hello.to_string()).await;
+    let session = told.headers["mcp-session-id"].to_str().unwrap();
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let tools = async || {
+        let told = counter.send("POST", &[bob, ("mcp-session-id", session)], list).await;
+        (told.status, told.json()["result"]["tools"].as_array().map(Vec::len))
+    };
+    assert_eq!(tools().await, (StatusCode::OK, Some(4)));
+    counter.desk.callers.replace(roll("s:echo"));
+    assert_eq!(tools().await, (StatusCode::OK, Some(1)), "narrowed at once");
+    counter.desk.callers.replace(Roll::closed(Caller::local(Access::nothing())));
+    assert_eq!(tools().await.0, StatusCode::UNAUTHORIZED, "and out");
 }

@@ -147,7 +147,7 @@ async fn a_listener_is_acknowledged_first_and_told_only_what_it_asked() {
 
 #[tokio::test]
 async fn strangers_and_foreign_pages_are_turned_away() {
-    let mut roll = Roll::closed();
+    let mut roll = Roll::closed(Caller::local(Access::nothing()));
     let access = Access::new(&["s:echo".into()], &[]).unwrap();
     roll.add(
         "a long enough token",

@@ -1,10 +1,7 @@
 //! Both eras on one pipe: nothing but JSON-RPC comes out, and the end of the input is the end.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
-use toolcrib_core::{caller::Caller, policy::Access};
 use toolcrib_mcp::serve::stdio;
 
 use crate::desk::{Counter, sources};
@@ -19,8 +16,7 @@ impl Client {
     fn new(counter: &Counter) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(theirs);
-        let caller = Arc::new(Caller::local(Access::everything()));
-        let served = tokio::spawn(stdio::serve(counter.desk.clone(), caller, read, write));
+        let served = tokio::spawn(stdio::serve(counter.desk.clone(), read, write));
         let (read, write) = tokio::io::split(ours);
         Self { input: write, output: BufReader::new(read).lines(), served }
     }

@@ -51,7 +51,7 @@ pub async fn crib() -> Crib {
 }
 
 pub fn roll() -> Roll {
-    let mut roll = Roll::closed();
+    let mut roll = Roll::closed(Caller::local(Access::nothing()));
     let narrowed = || Access::new(&["s:*".into()], &["s:secret".into()]).unwrap();
     roll.add(USER, somebody("ann", Role::User, narrowed()));
     roll.add(OTHER, somebody("bob", Role::User, narrowed()));

@@ -79,7 +79,7 @@ impl Here {
 
     pub fn known_tools(&self, source: Option<&str>) -> Vec<Tool> {
         let catalog = self.crib.gateway.catalog().snapshot();
-        let visible = catalog.tools().visible(&self.crib.local, self.crib.gateway.policy());
+        let visible = catalog.tools().visible(&self.crib.local(), self.crib.gateway.policy());
         visible
             .filter(|entry| source.is_none_or(|source| entry.item.source.as_str() == source))
             .map(|entry| self.shown(entry))
@@ -90,7 +90,7 @@ impl Here {
         self.make_known(spelling).await?;
         let catalog = self.crib.gateway.catalog().snapshot();
         let policy = self.crib.gateway.policy();
-        let entry = catalog.pick(catalog.tools(), "tool", spelling, &self.crib.local, policy)?;
+        let entry = catalog.pick(catalog.tools(), "tool", spelling, &self.crib.local(), policy)?;
         Ok(self.shown(entry))
     }
 
@@ -135,8 +135,7 @@ impl Here {
     ) -> Result<Box<RawValue>, Trouble> {
         self.make_known(tool).await?;
         let carry = Carry { progress: Progress::Wanted, ..Carry::default() };
-        let call =
-            Call::new(self.crib.local.clone(), Surface::Cli, Target::Tool(tool.to_owned()), Some(arguments));
+        let call = Call::new(self.crib.local(), Surface::Cli, Target::Tool(tool.to_owned()), Some(arguments));
         let mut running = self.crib.gateway.call(call.carrying(carry));
         let mut hearing = true;
         let interrupted = tokio::signal::ctrl_c();
