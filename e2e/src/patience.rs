@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 /// Between two looks; short beside anything a test waits for.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -16,13 +16,15 @@ pub async fn eventually<T>(
     mut look: impl AsyncFnMut() -> Result<Option<T>>,
 ) -> Result<T> {
     let deadline = Instant::now() + within;
+    let mut looks = interval(PAUSE);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        looks.tick().await;
         if let Some(found) = look().await? {
             return Ok(found);
         }
         if Instant::now() > deadline {
             bail!("waited {within:?} for {what}");
         }
-        tokio::time::sleep(PAUSE).await;
     }
 }

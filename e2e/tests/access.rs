@@ -1,6 +1,8 @@
 //! Who gets in and what they may use: bearer tokens, hidden tools by every spelling, sessions that belong to their
 //! caller, and requests a web page might have sent.
 
+#![allow(clippy::indexing_slicing, reason = "a test that finds nothing where it looks has to fail")]
+
 use anyhow::Result;
 use e2e::crib::Crib;
 use e2e::program;
