@@ -146,7 +146,15 @@ fn with_head(size: usize, head: impl FnOnce(&mut String)) -> String {
     out.push_str(r#"{"jsonrpc":"2.0""#);
     head(&mut out);
     out.push('}');
-    out
+    one_line(out)
+}
+
+/// A message without line breaks. JSON strings have none of their own, so those in the text are white space between
+/// values, kept as a peer wrote it; on a pipe and in an event stream they would end the message.
+pub fn one_line(message: String) -> String {
+    let breaks = |chunk: &[u8]| chunk.iter().fold(false, |found, &b| found | (b == b'\n') | (b == b'\r'));
+    // Most messages have none; by the chunk, this costs next to nothing.
+    if message.as_bytes().chunks(256).any(breaks) { message.replace(['\n', '\r'], " ") } else { message }
 }
 
 fn push_member(out: &mut String, key: &str, value: &str) {
@@ -212,6 +220,20 @@ mod tests {
             assert!(matches!(parse(bad), Err(Malformed::Envelope { .. })), "{bad}");
         }
         assert!(matches!(parse("{nope"), Err(Malformed::Json(_))));
+    }
+
+    #[test]
+    fn a_message_is_one_line_whatever_a_peer_wrote() {
+        let inner = toolcrib_core::testing::json("{\r\n  \"a\\nb\": [1,\n 2]\n}");
+        for message in [
+            success(None, &inner),
+            failure(None, &inner),
+            notification("n\n", Some(&inner)),
+            request(&Id::number(1), "m", Some(&inner)),
+        ] {
+            assert!(!message.contains(['\n', '\r']), "{message}");
+            assert!(message.contains(r#"{    "a\nb": [1,  2] }"#), "{message}");
+        }
     }
 
     #[test]

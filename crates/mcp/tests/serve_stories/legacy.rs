@@ -191,3 +191,13 @@ async fn a_session_is_judged_by_what_its_caller_may_now() {
     counter.desk.callers.replace(Roll::closed(Caller::local(Access::nothing())));
     assert_eq!(tools().await.0, StatusCode::UNAUTHORIZED, "and out");
 }
+
+#[tokio::test]
+async fn no_line_break_of_a_source_reaches_the_wire() {
+    let counter = Counter::new(&sources()).await;
+    let session = counter.session("2025-11-25").await;
+    let body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"arguments\":{\n\"n\":\r\n1}}}";
+    let told = counter.send("POST", &[("mcp-session-id", &session)], body).await;
+    assert_eq!(told.json()["result"], json!({ "n": 1 }));
+    assert!(!told.body.contains(['\n', '\r']), "{}", told.body);
+}

@@ -95,3 +95,11 @@ async fn a_cancelled_request_is_not_answered_and_the_end_of_input_ends_the_servi
     assert!(client.output.next_line().await.unwrap().is_none());
     assert_eq!(counter.crib.ledger.outcomes(), ["cancelled"]);
 }
+
+#[tokio::test]
+async fn an_answer_is_one_line_whatever_the_source_wrote() {
+    let counter = Counter::new(&sources()).await;
+    let mut client = Client::new(&counter);
+    client.say(&modern(1, "tools/call", json!({ "name": "echo", "arguments": {} })).replace("{}", "{\r}")).await;
+    assert!(!client.output.next_line().await.unwrap().unwrap().contains('\r'));
+}
