@@ -16,7 +16,7 @@ use crate::{
     caller::{Caller, Role},
     catalog::{Entry, LiveCatalog, Offer, Style},
     error::{Failure, Kind},
-    ledger::{Filter, Ledger},
+    ledger::{Filter, Ledger, Line},
     policy::{Permit, Policy},
     raw::{self, Members, Raw},
     source::{Connection, Dialer, Facts, Source, Tidings, supervisor::Supervisor},
@@ -137,8 +137,10 @@ impl Builtin {
             .iter()
             .filter(|status| caller.role == Role::Admin || seen.contains(&status.id))
             .map(|status| {
+                // Why a source failed may quote what others sent to it.
+                let error = status.last_error.as_ref().filter(|_| caller.role == Role::Admin);
                 json!({ "id": status.id, "state": status.state, "transport": status.transport,
-                        "tools": status.tools, "lastError": status.last_error })
+                        "tools": status.tools, "lastError": error })
             })
             .collect();
         json!({ "sources": sources })
@@ -152,6 +154,10 @@ impl Builtin {
         };
         let lines = self.ledger.read(filter).await;
         let lines = lines.map_err(|down| Failure::new(Kind::LedgerDown, down.to_string()))?;
+        let lines: Vec<Line> = match caller.role {
+            Role::Admin => lines,
+            Role::User => lines.into_iter().map(Line::told_to_user).collect(),
+        };
         Ok(json!({ "calls": lines }))
     }
 

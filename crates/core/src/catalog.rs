@@ -10,6 +10,7 @@ pub mod offer;
 
 pub mod build;
 
+mod cost;
 pub mod schema;
 pub mod template;
 
@@ -76,23 +77,6 @@ impl Section {
         let places = self.bare.get(spelling).map(Vec::as_slice).unwrap_or_default();
         places.iter().filter_map(|at| self.entries.get(*at)).filter(|entry| sees(entry)).collect()
     }
-}
-
-/// A name that was not found: what the caller is told, and what was hidden from it, for the ledger.
-fn unknown(section: &Section, what: &str, spelling: &str, hidden: Option<&'static str>) -> Failure {
-    let failure = Failure::unknown(what, spelling);
-    match hidden {
-        Some(layer) => failure.detail("it exists and is hidden from this caller").layer(layer),
-        None => match near(section, spelling) {
-            Some(entry) => failure.detail(format!("the nearest name is `{}`", entry.item.id)),
-            None => failure,
-        },
-    }
-}
-
-fn near<'a>(section: &'a Section, spelling: &str) -> Option<&'a Arc<Entry>> {
-    let wanted = spelling.to_ascii_lowercase();
-    section.entries.iter().find(|entry| entry.item.id.to_ascii_lowercase().contains(&wanted))
 }
 
 impl Catalog {
@@ -169,7 +153,11 @@ impl Catalog {
                     .meanings(spelling, |_| true)
                     .first()
                     .and_then(|entry| policy.hides(caller, &entry.item));
-                Err(unknown(section, what, spelling, hidden))
+                let unknown = Failure::unknown(what, spelling);
+                Err(match hidden {
+                    Some(layer) => unknown.detail("it exists and is hidden from this caller").layer(layer),
+                    None => unknown,
+                })
             }
             several => {
                 let ids: Vec<_> = several.iter().map(|entry| format!("`{}`", entry.item.id)).collect();
@@ -194,7 +182,8 @@ impl Catalog {
         let sees = |item: &Item| policy.shows(caller, item);
         if let Some((shelf, own)) = self.qualified(uri) {
             let item = Item::unlisted(ItemKind::Resource, &shelf.id, own);
-            return if sees(&item) { Ok(item) } else { Err(Failure::unknown("resource", uri)) };
+            let shown = sees(&item) && !shelf.settings.hide.is_match(own);
+            return if shown { Ok(item) } else { Err(Failure::unknown("resource", uri)) };
         }
         let by_template = self.templates.entries.iter().filter(|entry| entry.matches(uri));
         let mut places: Vec<&SourceId> = by_template.map(|entry| &entry.item.source).collect();
@@ -204,6 +193,7 @@ impl Catalog {
         }
         let mut items = places
             .into_iter()
+            .filter(|source| self.shelf(source).is_none_or(|shelf| !shelf.settings.hide.is_match(uri)))
             .map(|source| Item::unlisted(ItemKind::Resource, source, uri))
             .filter(|item| sees(item));
         match (items.next(), items.next()) {
@@ -241,6 +231,7 @@ impl Catalog {
             .shelves
             .iter()
             .filter(|shelf| !shelf.builtin && source.is_none_or(|id| shelf.id == *id))
+            .filter(|shelf| shelf.settings.shows(method))
             .map(|shelf| Item::unlisted(ItemKind::Method, &shelf.id, method))
             .filter(|item| policy.shows(caller, item));
         match (items.next(), items.next()) {

@@ -16,7 +16,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call::{Call, Event, Events, Reply},
+    call::{Call, Event, Events, Reply, Target},
+    caller::Caller,
     catalog::{Item, LiveCatalog},
     error::{Failure, Kind},
     gateway::{
@@ -136,13 +137,14 @@ impl Gateway {
         let mut found = None;
         let result = self.attempt(call, events, &cancel, &mut found).await;
 
-        drop(listed);
         let closing = closing(&result, found.as_ref(), began.elapsed());
         self.note(&opening, &closing);
         if let Some(span) = span {
             span.end(&closing);
         }
-        match self.parts.ledger.close(entry, closing).await {
+        let closed = self.parts.ledger.close(entry, closing).await;
+        drop(listed);
+        match closed {
             Ok(()) => result,
             Err(down) => {
                 tracing::error!(error = %down, call = %opening.call, "a call ran but its end cannot be written down");
@@ -164,7 +166,7 @@ impl Gateway {
             let told = format!("{} calls are running already, try again in a moment", self.parts.most_calls);
             return Err(Failure::new(Kind::Overloaded, told));
         };
-        let item = self.find(&call).await?;
+        let item = self.find(&call.target, &call.caller).await?;
         *found = Some(item.clone());
         let invocation = self.parts.catalog.snapshot().check(call, item)?;
         let permit = match self.parts.policy.decide(invocation) {
@@ -178,9 +180,9 @@ impl Gateway {
         self.invoke(permit, events, cancel).await
     }
 
-    /// Looks the target up; where it is not known yet, sources that were never asked are asked first.
-    async fn find(&self, call: &Call) -> Result<Item, Failure> {
-        let look = || self.parts.catalog.snapshot().find(&call.target, &call.caller, &self.parts.policy);
+    /// What a target means to a caller; where it is not known yet, sources that were never asked are asked first.
+    pub async fn find(&self, target: &Target, caller: &Caller) -> Result<Item, Failure> {
+        let look = || self.parts.catalog.snapshot().find(target, caller, &self.parts.policy);
         match look() {
             Err(failure) if failure.kind == Kind::Unknown && failure.layer.is_none() => {
                 self.parts.supervisor.ensure_known().await;

@@ -136,6 +136,19 @@ pub struct Line {
     pub detail: Option<String>,
 }
 
+impl Line {
+    /// What somebody who is not an admin may read: not why policy refused, nor that there was something to refuse.
+    pub fn told_to_user(mut self) -> Self {
+        let hidden = self.outcome.as_deref() == Some(Ending::Denied.word());
+        if hidden {
+            self.outcome = Some(Kind::Unknown.word().to_owned());
+            (self.item, self.source) = (None, None);
+        }
+        (self.layer, self.detail) = (None, None);
+        self
+    }
+}
+
 /// Which lines to read. Every member narrows; all empty reads everything.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {

@@ -10,6 +10,9 @@ pub mod terms;
 
 mod supervised;
 
+mod attend;
+mod wishes;
+
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
@@ -155,3 +158,6 @@ pub enum ConnectMode {
     /// From the start, and again whenever it is lost.
     Always,
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ use std::{
 
 use async_trait::async_trait;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -82,6 +82,13 @@ pub struct ScriptedSource {
     pub refuse: AtomicBool,
     pub invoked: Mutex<Vec<String>>,
     pub cancelled: Arc<AtomicUsize>,
+    /// While set, connections take this long to close and dials this long to succeed.
+    pub slow: Mutex<Duration>,
+    pub refuse_watch: AtomicBool,
+    pub watched: Mutex<Vec<BTreeSet<String>>>,
+    /// Ends the connections there are.
+    pub lose: Notify,
+    pub open: AtomicUsize,
 }
 
 impl ScriptedSource {
@@ -97,10 +104,12 @@ pub struct ScriptedDialer(pub Arc<ScriptedSource>);
 impl Dialer for ScriptedDialer {
     async fn dial(&self, tidings: mpsc::Sender<Tidings>) -> Result<Arc<dyn Connection>, Failure> {
         self.0.dials.fetch_add(1, Ordering::Relaxed);
-        tokio::task::yield_now().await;
+        let slow = *self.0.slow.lock().unwrap();
+        tokio::time::sleep(slow).await;
         if self.0.refuse.load(Ordering::Relaxed) {
             return Err(Failure::new(Kind::Unavailable, "nobody home"));
         }
+        self.0.open.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(ScriptedConnection { source: self.0.clone(), _tidings: tidings }))
     }
     fn transport(&self) -> &'static str {
@@ -160,16 +169,25 @@ impl Connection for ScriptedConnection {
         Offer::read(&mut offer.tools, "name", raws, &mut offer.mishaps);
         Ok(offer)
     }
-    async fn watch(&self, _: BTreeSet<String>) -> Result<(), Failure> {
+    async fn watch(&self, uris: BTreeSet<String>) -> Result<(), Failure> {
+        if self.source.refuse_watch.load(Ordering::Relaxed) {
+            return Err(Failure::new(Kind::Refused, "not here"));
+        }
+        self.source.watched.lock().unwrap().push(uris);
         Ok(())
     }
     async fn hear(&self, _: Level) -> Result<(), Failure> {
         Ok(())
     }
     async fn lost(&self) -> String {
-        std::future::pending().await
+        self.source.lose.notified().await;
+        "lost by the test".into()
     }
-    async fn close(&self) {}
+    async fn close(&self) {
+        let slow = *self.source.slow.lock().unwrap();
+        tokio::time::sleep(slow).await;
+        self.source.open.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A definition whose `n`, if given, must be an integer.
@@ -199,7 +217,7 @@ impl TestCrib {
         let catalog = Arc::new(LiveCatalog::new(newsroom.clone()));
         let supervisor = Supervisor::new(catalog.clone(), newsroom.clone());
         let specs = sources.iter().map(|(id, source)| spec(id, source)).collect();
-        supervisor.apply(specs).await;
+        supervisor.apply(specs);
         let ledger = Arc::new(MemoryLedger::default());
         let parts = Parts {
             catalog,
@@ -240,6 +258,7 @@ pub fn spec(id: &str, source: &Arc<ScriptedSource>) -> SourceSpec {
         },
         dialer: Arc::new(ScriptedDialer(source.clone())),
         dial_print: id.into(),
+        terms_print: String::new(),
     }
 }
 

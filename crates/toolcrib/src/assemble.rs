@@ -39,6 +39,9 @@ use crate::config::{self, Auth, Config, Connect, Names, Server, Transport};
 /// An on-demand source that nobody used for this long is let go.
 const IDLE_AFTER: Duration = Duration::from_secs(15 * 60);
 
+/// How long cancelled calls may take to be written down.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// A whole crib, without listeners.
 pub struct Crib {
     pub gateway: Arc<Gateway>,
@@ -88,7 +91,7 @@ impl Crib {
         });
         let reaper = tokio::spawn(supervisor.reap());
         let crib = Self { gateway, callers, desk, builtin, reaper };
-        crib.gateway.supervisor().apply(crib.specs(config)?).await;
+        crib.gateway.supervisor().apply(crib.specs(config)?);
         Ok(crib)
     }
 
@@ -98,10 +101,10 @@ impl Crib {
     }
 
     /// Takes a changed config: callers and sources. Listeners and limits stay as they were.
-    pub async fn apply(&self, config: &Config) -> anyhow::Result<()> {
+    pub fn apply(&self, config: &Config) -> anyhow::Result<()> {
         let (roll, specs) = (roll(config)?, self.specs(config)?);
         self.callers.replace(roll);
-        self.gateway.supervisor().apply(specs).await;
+        self.gateway.supervisor().apply(specs);
         Ok(())
     }
 
@@ -113,15 +116,22 @@ impl Crib {
         Ok(specs)
     }
 
-    /// Ends everything: calls get `limits.shutdown` to finish, then children are closed.
-    pub async fn close(self, patience: Duration) {
-        self.desk.closing.cancel();
+    /// Waits until no call runs, for `patience` at most.
+    async fn quiet_within(&self, patience: Duration) {
         let deadline = tokio::time::Instant::now() + patience;
         let mut tick = tokio::time::interval(Duration::from_millis(20));
         while !self.gateway.roster().calls().is_empty() && tokio::time::Instant::now() < deadline {
             tick.tick().await;
         }
+    }
+
+    /// Ends everything: calls get `limits.shutdown` to finish, then children are closed.
+    pub async fn close(self, patience: Duration) {
+        self.desk.closing.cancel();
+        self.quiet_within(patience).await;
         self.gateway.roster().cancel_all();
+        // A call that was called off still has its end to write down.
+        self.quiet_within(LAST_WORDS).await;
         self.reaper.abort();
         self.gateway.supervisor().close().await;
     }
@@ -197,6 +207,7 @@ fn builtin_spec(builtin: &Arc<Builtin>) -> anyhow::Result<SourceSpec> {
         },
         dialer: builtin.clone(),
         dial_print: builtin::ID.into(),
+        terms_print: String::new(),
     })
 }
 
@@ -231,6 +242,7 @@ fn spec(id: &config::Id, server: &Server, config: &Config) -> anyhow::Result<Sou
         },
         dialer: dialer(server),
         dial_print: dial_print(server),
+        terms_print: format!("{server:?} {:?}", config.limits.connect),
     })
 }
 

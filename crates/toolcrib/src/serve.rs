@@ -130,7 +130,7 @@ async fn reload(crib: Arc<Crib>, loaded: Loaded, edits: Option<Edits>, closing: 
         let differs = (&now.config.servers, &now.config.callers, &now.config.local)
             != (&current.servers, &current.callers, &current.local);
         if differs {
-            current = take(&crib, current, now).await;
+            current = take(&crib, current, now);
         }
     }
     loop {
@@ -144,30 +144,34 @@ async fn reload(crib: Arc<Crib>, loaded: Loaded, edits: Option<Edits>, closing: 
                 tracing::error!("the edited config is refused and the old one stays in force\n{mistakes}");
             }
             Some(Ok(next)) => {
-                current = take(&crib, current, next).await;
+                current = take(&crib, current, next);
             }
         }
     }
 }
 
-async fn take(crib: &Crib, current: Config, next: Loaded) -> Config {
+/// What is bound stays bound, so who is let in is judged by that and not by what the edit would like to bind.
+fn take(crib: &Crib, current: Config, mut next: Loaded) -> Config {
     warn(&next);
-    match crib.apply(&next.config).await {
-        Ok(()) => {
-            let Config { listen, names, limits, data, log, telemetry, .. } = &current;
-            let fixed = (listen, names, limits, data, log, telemetry);
-            let new = &next.config;
-            if fixed != (&new.listen, &new.names, &new.limits, &new.data, &new.log, &new.telemetry) {
-                tracing::warn!("servers and callers were reloaded; the other changes need a restart");
-            }
-            tracing::info!(servers = new.servers.len(), "config reloaded");
-            next.config
-        }
-        Err(error) => {
-            tracing::error!("the edited config is refused and the old one stays in force: {error:#}");
-            current
-        }
+    let wanted = std::mem::replace(&mut next.config.listen, current.listen.clone());
+    let was_open = crib.callers.is_open();
+    if let Err(error) = crib.apply(&next.config) {
+        tracing::error!("the edited config is refused and the old one stays in force: {error:#}");
+        return current;
     }
+    let Config { listen, names, limits, data, log, telemetry, .. } = &current;
+    let new = &next.config;
+    let fixed = (listen, names, limits, data, log, telemetry);
+    if fixed != (&wanted, &new.names, &new.limits, &new.data, &new.log, &new.telemetry) {
+        tracing::warn!("servers and callers were reloaded; the other changes need a restart");
+    }
+    match (was_open, crib.callers.is_open()) {
+        (false, true) => tracing::warn!("no token is needed any more: whoever is on this machine is `local`"),
+        (true, false) => tracing::info!("a token is needed from now on"),
+        _ => {}
+    }
+    tracing::info!(servers = new.servers.len(), "config reloaded");
+    next.config
 }
 
 /// Ends when the process is asked to stop. It is heard from this call on, not only once it is awaited.

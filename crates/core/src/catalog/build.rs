@@ -14,7 +14,7 @@ use crate::{
         Catalog, Section,
         entry::{Entry, Facets, HeaderParam, Item, ItemKind},
         name::{self, Names, Shared, Wanted},
-        offer::{Definition, Shelf, ShelfSettings},
+        offer::{Definition, Shelf},
         schema::Schema,
         template::Template,
     },
@@ -100,7 +100,7 @@ fn drafts<'a>(shelf: &'a Shelf, definitions: &'a [Definition]) -> Vec<Draft<'a>>
     let mut seen = HashSet::new();
     definitions
         .iter()
-        .filter(|definition| shown(settings, &definition.name))
+        .filter(|definition| settings.shows(&definition.name))
         .filter_map(|definition| {
             let own = definition.name.as_str();
             let name = match settings.rename.get(own) {
@@ -117,10 +117,6 @@ fn drafts<'a>(shelf: &'a Shelf, definitions: &'a [Definition]) -> Vec<Draft<'a>>
             })
         })
         .collect()
-}
-
-fn shown(settings: &ShelfSettings, own: &str) -> bool {
-    settings.expose.as_ref().is_none_or(|expose| expose.is_match(own)) && !settings.hide.is_match(own)
 }
 
 /// `notion-search` of `notion` is `search`, unless that is empty or taken by another tool of the source.
@@ -173,26 +169,37 @@ fn entry(draft: &Draft<'_>, kind: ItemKind, names: Names) -> Entry {
     }
 }
 
-/// Arguments annotated `x-mcp-header`, found through nested object properties.
+/// Arguments annotated `x-mcp-header`, found through nested object properties. One wrong annotation voids them all, as
+/// it does for clients; the tool itself stays usable.
 fn header_params(schema: &RawValue) -> Vec<HeaderParam> {
-    fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<HeaderParam>) {
-        let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-        for (name, property) in properties {
+    fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<HeaderParam>) -> Option<()> {
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             path.push(name.clone());
-            if let Some(header) = property.get("x-mcp-header").and_then(Value::as_str) {
+            if let Some(header) = property.get("x-mcp-header") {
+                let header = header.as_str().filter(|text| is_token(text))?;
+                let kind = property.get("type").and_then(Value::as_str)?;
+                let twice = found.iter().any(|param| param.header.eq_ignore_ascii_case(header));
+                if twice || !matches!(kind, "string" | "integer" | "boolean") {
+                    return None;
+                }
                 found.push(HeaderParam { header: header.to_owned(), path: path.clone() });
             }
-            walk(property, path, found);
+            walk(property, path, found)?;
             path.pop();
         }
+        Some(())
+    }
+    if !schema.get().contains("x-mcp-header") {
+        return Vec::new();
     }
     let mut found = Vec::new();
-    if schema.get().contains("x-mcp-header")
-        && let Ok(value) = serde_json::from_str::<Value>(schema.get())
-    {
-        walk(&value, &mut Vec::new(), &mut found);
-    }
-    found
+    let value: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+    walk(&value, &mut Vec::new(), &mut found).map(|()| found).unwrap_or_default()
+}
+
+/// A token of RFC 9110, which is what a header's name may be.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
 /// Resources and templates keep their URI; where two sources share one, each is listed as `source+uri`.
@@ -206,8 +213,10 @@ fn addressed_section(shelves: &[Arc<Shelf>], kind: ItemKind, pick: fn(&Shelf) ->
     let mut entries = Vec::new();
     for shelf in shelves {
         let mut seen = HashSet::new();
-        let mut kept: Vec<&Definition> =
-            pick(shelf).iter().filter(|d| shown(&shelf.settings, &d.name) && seen.insert(&d.name)).collect();
+        let mut kept: Vec<&Definition> = pick(shelf)
+            .iter()
+            .filter(|d| !shelf.settings.hide.is_match(&d.name) && seen.insert(&d.name))
+            .collect();
         kept.sort_by(|a, b| a.name.cmp(&b.name));
         for definition in kept {
             let uri = definition.name.as_str();

@@ -87,13 +87,14 @@ pub fn spell(wanted: &[Wanted<'_>]) -> Vec<Names> {
     let mut taken = HashSet::new();
     let mut safe = vec![None; wanted.len()];
     // Names that are fine as they stand keep their plain form; only altered or clashing ones carry a hash.
-    for pass in [Pass::Untouched, Pass::Altered] {
+    for pass in [Pass::Prefixed, Pass::Untouched, Pass::Altered] {
         for (slot, want) in safe.iter_mut().zip(wanted) {
             if slot.is_none() {
                 *slot = safe_name(want, pass, &mut taken);
             }
         }
     }
+    let mut colons: HashSet<String> = wanted.iter().map(|want| want.id.to_owned()).collect();
     wanted
         .iter()
         .zip(safe)
@@ -105,7 +106,8 @@ pub fn spell(wanted: &[Wanted<'_>]) -> Vec<Names> {
                 Prefix::Text(prefix) => format!("{prefix}:{}", want.name),
             };
             let unprefixed = *want.prefix == Prefix::None && want.shared == Shared::WithOthers;
-            let colon = if unprefixed { want.id.into() } else { plain.into() };
+            let free = plain == want.id || colons.insert(plain.clone());
+            let colon = if unprefixed || !free { want.id.into() } else { plain.into() };
             let bare = match want.shared {
                 Shared::Alone => want.name.into(),
                 Shared::WithOthers => safe.clone(),
@@ -117,6 +119,9 @@ pub fn spell(wanted: &[Wanted<'_>]) -> Vec<Names> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
+    /// Fine as they stand, under a prefix of their own.
+    Prefixed,
+    /// Fine as they stand, without one.
     Untouched,
     Altered,
 }
@@ -131,8 +136,11 @@ fn safe_name(want: &Wanted<'_>, pass: Pass, taken: &mut HashSet<String>) -> Opti
     let clean = sanitised(&plain);
     let fits = clean.len() <= LONGEST;
     match pass {
-        Pass::Untouched if clean == plain && fits && taken.insert(clean.clone()) => Some(clean),
-        Pass::Untouched => None,
+        Pass::Prefixed if *want.prefix == Prefix::None => None,
+        Pass::Prefixed | Pass::Untouched if clean == plain && fits && taken.insert(clean.clone()) => {
+            Some(clean)
+        }
+        Pass::Prefixed | Pass::Untouched => None,
         Pass::Altered if clean != plain && fits && taken.insert(clean.clone()) => Some(clean),
         Pass::Altered => {
             let name = hashed(&clean, want.id);
@@ -181,6 +189,34 @@ mod tests {
         let set: HashSet<_> = all.iter().map(|n| n.safe.clone()).collect();
         assert_eq!(set.len(), all.len());
         assert_eq!(&*all[4].safe, "a__x_y", "the name that needs no change keeps its plain form");
+    }
+
+    #[test]
+    fn a_prefix_that_is_anothers_id_gives_no_name_away() {
+        let git = Prefix::Text("git".into());
+        let wanted = [
+            Wanted { id: "a:status", source: "a", prefix: &git, name: "status", shared: Shared::WithOthers },
+            Wanted {
+                id: "b:git__log",
+                source: "b",
+                prefix: &Prefix::None,
+                name: "git__log",
+                shared: Shared::Alone,
+            },
+            Wanted { id: "git:log", source: "git", prefix: &Prefix::Id, name: "log", shared: Shared::Alone },
+            Wanted {
+                id: "git:status",
+                source: "git",
+                prefix: &Prefix::Id,
+                name: "status",
+                shared: Shared::WithOthers,
+            },
+        ];
+        let names = spell(&wanted);
+        let of =
+            |pick: fn(&Names) -> &Arc<str>| names.iter().map(|n| pick(n).to_string()).collect::<HashSet<_>>();
+        assert_eq!((of(|n| &n.colon).len(), of(|n| &n.safe).len()), (4, 4));
+        assert_eq!((&*names[2].safe, &*names[3].colon), ("git__log", "git:status"));
     }
 
     #[test]

@@ -117,3 +117,10 @@ impl Default for ShelfSettings {
         }
     }
 }
+
+impl ShelfSettings {
+    /// Whether a tool, prompt or method of this name is shown. Resources are only ever hidden, never exposed by name.
+    pub fn shows(&self, own: &str) -> bool {
+        self.expose.as_ref().is_none_or(|expose| expose.is_match(own)) && !self.hide.is_match(own)
+    }
+}

@@ -7,6 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, value::RawValue};
 
+use crate::catalog::cost::{Cost, MOST_STEPS};
+
 /// Larger schemas are not compiled.
 const LARGEST: usize = 256 * 1024;
 /// Mistakes told at once.
@@ -15,7 +17,13 @@ const TOLD: usize = 5;
 #[derive(Debug, Default)]
 pub struct Schema {
     text: Option<Arc<RawValue>>,
-    compiled: OnceLock<Option<jsonschema::Validator>>,
+    compiled: OnceLock<Option<Compiled>>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    validator: jsonschema::Validator,
+    cost: Cost,
 }
 
 impl Schema {
@@ -23,7 +31,7 @@ impl Schema {
         Self { text, compiled: OnceLock::new() }
     }
 
-    fn validator(&self) -> Option<&jsonschema::Validator> {
+    fn compiled(&self) -> Option<&Compiled> {
         self.compiled.get_or_init(|| self.text.as_deref().and_then(compile)).as_ref()
     }
 
@@ -36,7 +44,11 @@ impl Schema {
         if !value.is_object() {
             return Err("they must be a JSON object".into());
         }
-        let Some(validator) = self.validator() else { return Ok(()) };
+        let Some(Compiled { validator, cost }) = self.compiled() else { return Ok(()) };
+        if !cost.bears(&value) {
+            tracing::warn!("arguments nest too deep for a recursive input schema; they go unchecked");
+            return Ok(());
+        }
         if validator.is_valid(&value) {
             return Ok(());
         }
@@ -52,7 +64,7 @@ impl Schema {
     }
 }
 
-fn compile(text: &RawValue) -> Option<jsonschema::Validator> {
+fn compile(text: &RawValue) -> Option<Compiled> {
     if text.get().len() > LARGEST {
         tracing::warn!(
             bytes = text.get().len(),
@@ -61,8 +73,13 @@ fn compile(text: &RawValue) -> Option<jsonschema::Validator> {
         return None;
     }
     let schema: Value = serde_json::from_str(text.get()).ok()?;
+    let cost = Cost::of(&schema);
+    if cost.steps > MOST_STEPS {
+        tracing::warn!("an input schema takes too many steps to check; arguments go unchecked");
+        return None;
+    }
     match jsonschema::options().build(&schema) {
-        Ok(validator) => Some(validator),
+        Ok(validator) => Some(Compiled { validator, cost }),
         Err(error) => {
             tracing::warn!(%error, "an input schema cannot be used; arguments go unchecked");
             None
@@ -97,6 +114,30 @@ mod tests {
     fn a_network_reference_is_never_fetched_and_leaves_the_source_to_judge() {
         let schema = schema(r#"{"type":"object","properties":{"a":{"$ref":"http://127.0.0.1:9/x.json"}}}"#);
         assert!(schema.check(Some(&raw(r#"{"a":1}"#))).is_ok());
+    }
+
+    #[test]
+    fn a_schema_that_doubles_with_every_step_is_left_to_the_source() {
+        let link = |n: u32| {
+            format!(r##""n{n}":{{"allOf":[{{"$ref":"#/$defs/n{0}"}},{{"$ref":"#/$defs/n{0}"}}]}}"##, n + 1)
+        };
+        let chain: Vec<String> = (0..40).map(link).collect();
+        let text = format!(
+            r##"{{"type":"object","$ref":"#/$defs/n0","$defs":{{{},"n40":{{"type":"string"}}}}}}"##,
+            chain.join(",")
+        );
+        assert!(schema(&text).check(Some(&raw("{}"))).is_ok(), "and quickly");
+    }
+
+    #[test]
+    fn a_schema_that_doubles_with_every_level_is_checked_only_on_shallow_arguments() {
+        let schema = schema(
+            r##"{"type":"object","$ref":"#/$defs/n","$defs":{"n":{"properties":{"s":{"type":"string"}},
+               "allOf":[{"properties":{"a":{"$ref":"#/$defs/n"}}},{"properties":{"a":{"$ref":"#/$defs/n"}}}]}}}"##,
+        );
+        assert!(schema.check(Some(&raw(r#"{"a":{"s":7}}"#))).is_err());
+        let deep = format!("{}{{}}{}", r#"{"a":"#.repeat(100), "}".repeat(100));
+        assert!(schema.check(Some(&raw(&deep))).is_ok());
     }
 
     #[test]

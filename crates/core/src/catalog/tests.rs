@@ -121,3 +121,28 @@ fn a_uri_is_kept_and_qualified_only_where_two_sources_share_it() {
     assert_eq!(find("x://2").unwrap_err().kind, Kind::Ambiguous);
     assert_eq!(find("y://nobody").unwrap_err().kind, Kind::Unknown);
 }
+
+#[test]
+fn a_hidden_resource_cannot_be_read_by_any_spelling() {
+    let settings = ShelfSettings {
+        expose: Some(globs(&["only_this_tool".into()]).unwrap()),
+        hide: globs(&["x://secret*".into()]).unwrap(),
+        ..ShelfSettings::default()
+    };
+    let catalog = build(vec![shelf("a", settings, |offer| {
+        offer.has_resources = true;
+        let raws =
+            ["x://open", "x://secret/1"].map(|uri| json(&format!(r#"{{"uri":{uri:?},"name":"n"}}"#))).into();
+        Offer::read(&mut offer.resources, "uri", raws, &mut offer.mishaps);
+        let raws = vec![json(r#"{"uriTemplate":"x://{+any}","name":"t"}"#)];
+        Offer::read(&mut offer.templates, "uriTemplate", raws, &mut offer.mishaps);
+    })]);
+    let (policy, me) = (Policy::by_access(), caller("me", &["*"], &[]));
+    let find = |target| catalog.find(&target, &me, &policy);
+    assert!(find(Target::Resource("x://open".into())).is_ok(), "`expose` names tools");
+    for uri in ["x://secret/1", "a+x://secret/1", "x://secret/2"] {
+        assert_eq!(find(Target::Resource(uri.into())).unwrap_err().kind, Kind::Unknown, "{uri}");
+    }
+    let method = Target::Method { source: None, method: "vendor/anything".into() };
+    assert!(find(method).is_err(), "what is not exposed is not reached by its method either");
+}

@@ -1,8 +1,11 @@
 //! One source and its at most one connection: connect once for many waiters, back off after failures, notice loss,
-//! refresh what it offers, let go when idle.
+//! let go when idle.
+//!
+//! Everything that happens to a connection carries the number of the life it belongs to; what comes from an earlier
+//! life changes nothing. What the source offers is put on its shelf under the same lock, so the catalog never shows
+//! what a stopped source had.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -24,27 +27,37 @@ use crate::{
     news::{News, Newsroom},
     policy::Permit,
     source::{
-        ConnectMode, Connection, Dialer, Facts, Lists, Source, State, Tidings,
+        ConnectMode, Connection, Dialer, Facts, Source, State, Tidings,
         terms::{Awaited, Terms, Urgency, Watch, backoff},
+        wishes::{Applier, Wishes},
     },
 };
 
 /// After so many failures in a row what the source offered before is no longer listed.
 const FAILURES_UNTIL_UNLISTED: u32 = 3;
+/// A source that was lost and is wanted is tried again after this long.
+const SOON: Duration = Duration::from_millis(500);
 
 type Attempt = watch::Receiver<Option<Result<Arc<dyn Connection>, Failure>>>;
 
 pub struct Supervised {
-    pub(super) terms: Mutex<Terms>,
     pub(super) dialer: Arc<dyn Dialer>,
+    pub(super) newsroom: Newsroom,
     catalog: Arc<LiveCatalog>,
-    newsroom: Newsroom,
     inner: Mutex<Inner>,
     in_flight: AtomicUsize,
 }
 
+/// Which attempt or connection something belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Life(u64);
+
 struct Inner {
+    terms: Terms,
     state: State,
+    life: Life,
+    /// Ends the tasks of the present life.
+    leash: CancellationToken,
     connection: Option<Arc<dyn Connection>>,
     attempt: Option<Attempt>,
     attempt_began: Instant,
@@ -53,14 +66,30 @@ struct Inner {
     retry_at: Instant,
     last_error: Option<String>,
     last_used: Instant,
-    watched: BTreeMap<String, usize>,
-    hearing: Option<Level>,
-    /// Ends the tasks of the present connection.
-    leash: CancellationToken,
+    wishes: Wishes,
+}
+
+impl Inner {
+    /// Begins another life: whatever still belongs to the last one is too late.
+    fn renew(&mut self, state: State) -> Option<Arc<dyn Connection>> {
+        self.leash.cancel();
+        self.leash = CancellationToken::new();
+        self.life = Life(self.life.0 + 1);
+        self.attempt = None;
+        self.state = state;
+        self.wishes.disconnect();
+        self.connection.take()
+    }
+
+    fn shelf(&self) -> Option<Shelf> {
+        let offer = self.offer.clone()?;
+        Some(Shelf::new(self.terms.id.clone(), self.terms.shelf.clone(), offer))
+    }
 }
 
 /// What `servers` shows of one source.
 pub(super) struct Glance {
+    pub terms: Terms,
     pub state: State,
     pub last_error: Option<String>,
     pub offer: Option<Arc<Offer>>,
@@ -76,28 +105,22 @@ impl Supervised {
         newsroom: Newsroom,
     ) -> Arc<Self> {
         let now = Instant::now();
-        let state = if terms.enabled { State::Idle } else { State::Disabled };
-        Arc::new(Self {
-            terms: Mutex::new(terms),
-            dialer,
-            catalog,
-            newsroom,
-            inner: Mutex::new(Inner {
-                state,
-                connection: None,
-                attempt: None,
-                attempt_began: now,
-                offer: None,
-                failures: 0,
-                retry_at: now,
-                last_error: None,
-                last_used: now,
-                watched: BTreeMap::new(),
-                hearing: None,
-                leash: CancellationToken::new(),
-            }),
-            in_flight: AtomicUsize::new(0),
-        })
+        let inner = Inner {
+            state: if terms.enabled { State::Idle } else { State::Disabled },
+            terms,
+            life: Life(0),
+            leash: CancellationToken::new(),
+            connection: None,
+            attempt: None,
+            attempt_began: now,
+            offer: None,
+            failures: 0,
+            retry_at: now,
+            last_error: None,
+            last_used: now,
+            wishes: Wishes::default(),
+        };
+        Arc::new(Self { dialer, newsroom, catalog, inner: Mutex::new(inner), in_flight: AtomicUsize::new(0) })
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -105,18 +128,13 @@ impl Supervised {
     }
 
     pub(super) fn terms(&self) -> Terms {
-        self.terms.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Takes new terms without touching the connection.
-    pub(super) fn amend(&self, terms: Terms) {
-        *self.terms.lock().unwrap_or_else(PoisonError::into_inner) = terms;
-        self.show();
+        self.inner().terms.clone()
     }
 
     pub(super) fn glance(&self) -> Glance {
         let inner = self.inner();
         Glance {
+            terms: inner.terms.clone(),
             state: inner.state,
             last_error: inner.last_error.clone(),
             offer: inner.offer.clone(),
@@ -125,21 +143,29 @@ impl Supervised {
         }
     }
 
-    /// Puts what the source offers on its shelf, under its present terms.
-    fn show(&self) {
-        let offer = self.inner().offer.clone();
-        if let Some(offer) = offer {
-            let terms = self.terms();
-            self.catalog.put(Shelf::new(terms.id, terms.shelf, offer));
+    /// Takes new terms without touching the connection.
+    pub(super) fn amend(self: &Arc<Self>, terms: Terms) {
+        let wanted = terms.mode == ConnectMode::Always;
+        let mut inner = self.inner();
+        inner.terms = terms;
+        if let Some(shelf) = inner.shelf() {
+            self.catalog.put(shelf);
+        }
+        let connect = wanted && inner.state == State::Idle;
+        drop(inner);
+        if connect {
+            let this = self.clone();
+            tokio::spawn(async move { this.connect(Urgency::Supervisor).await.map(drop) });
         }
     }
 
-    fn say(&self, state: State, error: Option<String>) {
-        self.newsroom.tell(News::Source { source: self.terms().id, state, error });
+    fn say(&self, inner: &Inner, error: Option<&str>) {
+        let (source, error) = (inner.terms.id.clone(), error.map(str::to_owned));
+        self.newsroom.tell(News::Source { source, state: inner.state, error });
     }
 
-    /// The connection, made now if there is none. Many callers share one attempt; within a backoff the last failure
-    /// is told at once.
+    /// The connection, made now if there is none. Many callers share one attempt; within a backoff one is refused at
+    /// once.
     pub(super) async fn connect(self: &Arc<Self>, urgency: Urgency) -> Result<Arc<dyn Connection>, Failure> {
         let mut attempt = {
             let mut inner = self.inner();
@@ -149,7 +175,7 @@ impl Supervised {
             match inner.attempt.clone() {
                 Some(attempt) => attempt,
                 None => {
-                    self.may_connect(&inner, urgency)?;
+                    may_connect(&inner, urgency)?;
                     self.begin(&mut inner)
                 }
             }
@@ -157,51 +183,41 @@ impl Supervised {
         let settled = attempt.wait_for(Option::is_some).await;
         match settled.map(|result| result.clone()) {
             Ok(Some(result)) => result,
-            Ok(None) | Err(_) => {
-                Err(Failure::new(Kind::Unavailable, "the source was stopped while connecting"))
-            }
+            Ok(None) | Err(_) => Err(stopped()),
         }
-    }
-
-    fn may_connect(&self, inner: &Inner, urgency: Urgency) -> Result<(), Failure> {
-        let id = self.terms().id;
-        let why = match inner.state {
-            State::Disabled => format!("source `{id}` is disabled in the config"),
-            State::Stopped if urgency != Urgency::Operator => {
-                format!("source `{id}` was disconnected; `toolcrib servers connect {id}` brings it back")
-            }
-            State::Failed if urgency == Urgency::Caller && Instant::now() < inner.retry_at => {
-                let wait = inner.retry_at.duration_since(Instant::now()).as_secs() + 1;
-                let error = inner.last_error.as_deref().unwrap_or("it cannot be reached");
-                format!("source `{id}` is not available: {error}; next try in {wait} s")
-            }
-            _ => return Ok(()),
-        };
-        Err(Failure::new(Kind::Unavailable, why))
     }
 
     fn begin(self: &Arc<Self>, inner: &mut Inner) -> Attempt {
         let (settle, attempt) = watch::channel(None);
-        inner.state = State::Connecting;
+        inner.renew(State::Connecting);
         inner.attempt = Some(attempt.clone());
         inner.attempt_began = Instant::now();
-        inner.leash = CancellationToken::new();
-        let (this, leash) = (self.clone(), inner.leash.clone());
+        self.say(inner, None);
+        let (this, life, leash) = (self.clone(), inner.life, inner.leash.clone());
+        let limit = inner.terms.connect_limit;
         tokio::spawn(async move {
-            this.say(State::Connecting, None);
             let (sender, tidings) = mpsc::channel(256);
             let result = tokio::select! {
-                result = this.dial(sender) => result,
+                result = this.dial(sender, limit) => result,
                 () = leash.cancelled() => return,
             };
-            let told = this.settle(result, tidings, leash).await;
+            let told = match result {
+                Ok((connection, offer)) => this.ready(life, connection, offer, tidings).await,
+                Err(failure) => {
+                    this.failed(life, &failure.told);
+                    Err(failure)
+                }
+            };
             let _ = settle.send(Some(told));
         });
         attempt
     }
 
-    async fn dial(&self, sender: mpsc::Sender<Tidings>) -> Result<(Arc<dyn Connection>, Offer), Failure> {
-        let limit = self.terms().connect_limit;
+    async fn dial(
+        &self,
+        sender: mpsc::Sender<Tidings>,
+        limit: Duration,
+    ) -> Result<(Arc<dyn Connection>, Offer), Failure> {
         let late = || {
             let told = format!("it did not connect and list its tools within {} s", limit.as_secs_f32());
             Failure::new(Kind::Timeout, told)
@@ -219,67 +235,65 @@ impl Supervised {
         }
     }
 
-    /// Ends an attempt: the one place where a source becomes ready or failed.
-    async fn settle(
+    /// An attempt succeeded, unless it was overtaken.
+    async fn ready(
         self: &Arc<Self>,
-        result: Result<(Arc<dyn Connection>, Offer), Failure>,
+        life: Life,
+        connection: Arc<dyn Connection>,
+        offer: Offer,
         tidings: mpsc::Receiver<Tidings>,
-        leash: CancellationToken,
     ) -> Result<Arc<dyn Connection>, Failure> {
-        match result {
-            Ok((connection, offer)) => {
-                let (watched, hearing) = {
-                    let mut inner = self.inner();
-                    inner.state = State::Ready;
-                    inner.connection = Some(connection.clone());
-                    inner.attempt = None;
-                    inner.offer = Some(Arc::new(offer));
-                    inner.failures = 0;
-                    inner.last_error = None;
-                    inner.last_used = Instant::now();
-                    (inner.watched.keys().cloned().collect::<BTreeSet<_>>(), inner.hearing)
-                };
-                self.show();
-                self.say(State::Ready, None);
-                tokio::spawn(self.clone().attend(connection.clone(), tidings, leash));
-                if !watched.is_empty() {
-                    let _ = connection.watch(watched).await;
-                }
-                if let Some(level) = hearing {
-                    let _ = connection.hear(level).await;
-                }
-                Ok(connection)
-            }
-            Err(failure) => {
-                self.failed(&failure.told);
-                Err(failure)
-            }
-        }
-    }
-
-    fn failed(self: &Arc<Self>, error: &str) {
-        let (unlist, retry_at) = {
+        let overtaken = {
             let mut inner = self.inner();
-            inner.state = State::Failed;
-            inner.attempt = None;
-            inner.connection = None;
-            inner.failures += 1;
-            inner.last_error = Some(error.to_owned());
-            inner.retry_at = Instant::now() + backoff(inner.failures);
-            (inner.failures >= FAILURES_UNTIL_UNLISTED, inner.retry_at)
+            let overtaken = inner.life != life;
+            if !overtaken {
+                inner.state = State::Ready;
+                inner.connection = Some(connection.clone());
+                inner.attempt = None;
+                inner.offer = Some(Arc::new(offer));
+                inner.failures = 0;
+                inner.last_error = None;
+                inner.last_used = Instant::now();
+                let applier = Applier::start(&connection, inner.leash.clone());
+                inner.wishes.connect(applier);
+                if let Some(shelf) = inner.shelf() {
+                    self.catalog.put(shelf);
+                }
+                self.say(&inner, None);
+                let leash = inner.leash.clone();
+                tokio::spawn(super::attend::attend(self.clone(), life, connection.clone(), tidings, leash));
+            }
+            overtaken
         };
-        if unlist {
-            self.inner().offer = None;
-            self.catalog.remove(&self.terms().id);
+        if overtaken {
+            connection.close().await;
+            return Err(stopped());
         }
-        self.say(State::Failed, Some(error.to_owned()));
-        if self.terms().mode == ConnectMode::Always {
-            self.retry_later(retry_at);
+        Ok(connection)
+    }
+
+    fn failed(self: &Arc<Self>, life: Life, error: &str) {
+        let mut inner = self.inner();
+        if inner.life != life {
+            return;
+        }
+        inner.state = State::Failed;
+        inner.attempt = None;
+        inner.failures += 1;
+        inner.last_error = Some(error.to_owned());
+        inner.retry_at = Instant::now() + backoff(inner.failures);
+        if inner.failures >= FAILURES_UNTIL_UNLISTED {
+            inner.offer = None;
+            self.catalog.remove(&inner.terms.id);
+        }
+        self.say(&inner, Some(error));
+        if inner.terms.mode == ConnectMode::Always || inner.wishes.any_watched() {
+            self.retry(&inner, inner.retry_at);
         }
     }
 
-    fn retry_later(self: &Arc<Self>, at: Instant) {
-        let (this, leash) = (self.clone(), self.inner().leash.clone());
+    fn retry(self: &Arc<Self>, inner: &Inner, at: Instant) {
+        let (this, leash) = (self.clone(), inner.leash.clone());
         tokio::spawn(async move {
             tokio::select! {
                 () = tokio::time::sleep_until(at) => { let _ = this.connect(Urgency::Supervisor).await; }
@@ -288,170 +302,128 @@ impl Supervised {
         });
     }
 
-    /// Lives as long as one connection: hears it, and notices its loss.
-    async fn attend(
-        self: Arc<Self>,
-        connection: Arc<dyn Connection>,
-        mut tidings: mpsc::Receiver<Tidings>,
-        leash: CancellationToken,
-    ) {
-        loop {
-            tokio::select! {
-                () = leash.cancelled() => return,
-                why = connection.lost() => {
-                    connection.close().await;
-                    return self.lost(&why);
-                }
-                said = tidings.recv() => match said {
-                    Some(Tidings::ListChanged(lists)) => self.refresh(&connection, lists).await,
-                    Some(said) => self.pass_on(said),
-                    None => {
-                        connection.lost().await;
-                        connection.close().await;
-                        return self.lost("the connection ended");
-                    }
-                },
+    /// The connection of this life is gone. What the source offered stays listed: the next call connects again.
+    pub(super) fn lost(self: &Arc<Self>, life: Life, why: &str) {
+        let mut inner = self.inner();
+        if inner.life != life {
+            return;
+        }
+        tracing::warn!(source = %inner.terms.id, "connection lost; `toolcrib servers show` says why");
+        tracing::debug!(source = %inner.terms.id, why, "why the connection was lost");
+        inner.renew(State::Idle);
+        inner.last_error = Some(why.to_owned());
+        self.say(&inner, Some(why));
+        if inner.terms.mode == ConnectMode::Always || inner.wishes.any_watched() {
+            self.retry(&inner, Instant::now() + SOON);
+        }
+    }
+
+    /// What the source lists now, unless its life is over.
+    pub(super) fn relisted(&self, life: Life, offer: Offer) {
+        let mut inner = self.inner();
+        if inner.life == life {
+            inner.offer = Some(Arc::new(offer));
+            if let Some(shelf) = inner.shelf() {
+                self.catalog.put(shelf);
             }
         }
     }
 
-    fn lost(self: &Arc<Self>, why: &str) {
-        tracing::warn!(source = %self.terms().id, why, "connection lost");
-        // A source that was ready and went away is tried again at once when next asked, or after a moment when it is
-        // to be there always; it counts as a failure only when that try fails.
-        let mode = self.terms().mode;
-        {
-            let mut inner = self.inner();
-            inner.connection = None;
-            inner.state = State::Idle;
-            inner.last_error = Some(why.to_owned());
-        }
-        self.say(State::Idle, Some(why.to_owned()));
-        if mode == ConnectMode::Always {
-            self.retry_later(Instant::now() + Duration::from_millis(500));
-        }
-    }
-
-    /// Reads the lists anew. The news is passed on even where nothing differs: the source said so.
-    async fn refresh(&self, connection: &Arc<dyn Connection>, lists: Lists) {
-        match tokio::time::timeout(self.terms().connect_limit, connection.offer()).await {
-            Ok(Ok(offer)) => {
-                let before = self.catalog.snapshot();
-                self.inner().offer = Some(Arc::new(offer));
-                self.show();
-                let revision = self.catalog.snapshot().revision().to_owned();
-                if revision == before.revision() {
-                    let Lists { tools, prompts, resources } = lists;
-                    self.newsroom.tell(News::Catalog { revision, tools, prompts, resources });
-                }
-            }
-            Ok(Err(failure)) => {
-                tracing::warn!(source = %self.terms().id, error = %failure.told, "its lists changed but cannot be read");
-            }
-            Err(_) => {
-                tracing::warn!(source = %self.terms().id, "its lists changed but did not arrive in time")
-            }
-        }
-    }
-
-    fn pass_on(&self, said: Tidings) {
-        let source = self.terms().id;
-        self.newsroom.tell(match said {
-            Tidings::ListChanged(_) => return,
-            Tidings::ResourceUpdated { uri, message } => News::Resource { source, uri, message },
-            Tidings::Log { level, message } => News::Log { source, level, message },
-            Tidings::Notice { method, params } => News::Notice { source, method, params },
-        });
-    }
-
-    /// Lets the connection go and leaves `state`.
-    pub(super) async fn stop(&self, state: State) {
-        let connection = {
-            let mut inner = self.inner();
-            inner.leash.cancel();
-            inner.attempt = None;
-            inner.state = state;
-            inner.connection.take()
-        };
-        if let Some(connection) = connection {
-            connection.close().await;
-        }
+    /// Ends the present life at once and takes what was offered off its shelf, unless the source only rests. The
+    /// connection is handed back to be closed, which may take a while.
+    pub(super) fn retire(&self, state: State) -> Option<Arc<dyn Connection>> {
+        let mut inner = self.inner();
+        let connection = inner.renew(state);
         if matches!(state, State::Stopped | State::Disabled) {
-            self.inner().offer = None;
-            self.catalog.remove(&self.terms().id);
+            inner.offer = None;
+            self.catalog.remove(&inner.terms.id);
         }
-        self.say(state, None);
+        self.say(&inner, None);
+        connection
     }
 
-    /// Whether nobody used the connection for as long as its terms allow.
-    pub(super) fn is_idle(&self) -> bool {
-        let terms = self.terms();
-        let inner = self.inner();
-        terms.mode == ConnectMode::OnDemand
+    /// As [`Supervised::retire`], if nobody used the connection for as long as its terms allow.
+    pub(super) fn rest_if_idle(&self) -> Option<Arc<dyn Connection>> {
+        let mut inner = self.inner();
+        let idle = inner.terms.mode == ConnectMode::OnDemand
             && inner.connection.is_some()
-            && inner.watched.is_empty()
-            && self.in_flight.load(Ordering::Relaxed) == 0
-            && inner.last_used.elapsed() >= terms.idle_after
+            && !inner.wishes.any_watched()
+            && self.in_flight.load(Ordering::SeqCst) == 0
+            && inner.last_used.elapsed() >= inner.terms.idle_after;
+        if !idle {
+            return None;
+        }
+        let connection = inner.renew(State::Idle);
+        self.say(&inner, None);
+        connection
     }
 
-    /// A source nobody asked yet what it offers: when its connecting began, or none if it has not.
+    /// Whether a list should wait for this source.
     pub(super) fn awaited(&self) -> Awaited {
         let inner = self.inner();
         match inner.state {
             _ if inner.offer.is_some() => Awaited::Settled,
             State::Idle => Awaited::Unasked,
             State::Failed if Instant::now() >= inner.retry_at => Awaited::Again,
-            State::Connecting => Awaited::Since(inner.attempt_began),
-            State::Failed | State::Disabled | State::Stopped | State::Ready => Awaited::Settled,
+            // Who failed before has had its wait.
+            State::Connecting if inner.failures == 0 => Awaited::Since(inner.attempt_began),
+            State::Connecting | State::Failed | State::Disabled | State::Stopped | State::Ready => {
+                Awaited::Settled
+            }
         }
     }
 
     /// One more, or one fewer, wants to hear of changes of `uri`.
     pub(super) async fn watch(self: &Arc<Self>, uri: &str, change: Watch) -> Result<(), Failure> {
-        let connection = match change {
-            Watch::More => Some(self.connect(Urgency::Caller).await?),
-            Watch::Fewer => self.inner().connection.clone(),
-        };
-        let set = {
-            let mut inner = self.inner();
-            let count = inner.watched.entry(uri.to_owned()).or_default();
-            *count = match change {
-                Watch::More => *count + 1,
-                Watch::Fewer => count.saturating_sub(1),
-            };
-            inner.watched.retain(|_, count| *count > 0);
-            inner.watched.keys().cloned().collect()
-        };
-        match connection {
-            Some(connection) => connection.watch(set).await,
-            None => Ok(()),
+        if change == Watch::More {
+            self.connect(Urgency::Caller).await?;
         }
+        let applied = self.inner().wishes.watch(uri, change);
+        let done = match applied {
+            Some(applied) => applied.done().await,
+            None => Ok(()),
+        };
+        if done.is_err() && change == Watch::More {
+            self.inner().wishes.forget(uri);
+        }
+        done
     }
 
     /// Somebody wants log messages from `level` on; the source is asked for the most anybody wants.
-    pub(super) async fn hear(&self, level: Level) {
-        let connection = {
-            let mut inner = self.inner();
-            if inner.hearing.is_some_and(|now| now <= level) {
-                return;
-            }
-            inner.hearing = Some(level);
-            inner.connection.clone()
-        };
-        if let Some(connection) = connection
-            && let Err(failure) = connection.hear(level).await
-        {
-            tracing::debug!(source = %self.terms().id, error = %failure.told, "log level not taken");
-        }
+    pub(super) fn hear(&self, level: Level) {
+        self.inner().wishes.hear(level);
     }
+}
+
+fn stopped() -> Failure {
+    Failure::new(Kind::Unavailable, "the source was stopped while connecting")
+}
+
+/// What a caller is told never says why: that may quote what others sent.
+fn may_connect(inner: &Inner, urgency: Urgency) -> Result<(), Failure> {
+    let id = &inner.terms.id;
+    let why = match inner.state {
+        State::Disabled => format!("source `{id}` is disabled in the config"),
+        State::Stopped if urgency != Urgency::Operator => {
+            format!("source `{id}` was disconnected; `toolcrib servers connect {id}` brings it back")
+        }
+        State::Failed if urgency == Urgency::Caller && Instant::now() < inner.retry_at => {
+            let wait = inner.retry_at.duration_since(Instant::now()).as_secs() + 1;
+            format!(
+                "source `{id}` is not available; next try in {wait} s, `toolcrib servers show {id}` says why"
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::new(Kind::Unavailable, why))
 }
 
 struct InFlight<'a>(&'a Supervised);
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.0.inner().last_used = Instant::now();
+        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -466,7 +438,8 @@ impl Source for Handle {
         events: Events,
         cancel: CancellationToken,
     ) -> Result<Reply, Failure> {
-        self.0.in_flight.fetch_add(1, Ordering::Relaxed);
+        // Counted before the connection is taken, so that it is not let go in between.
+        self.0.in_flight.fetch_add(1, Ordering::SeqCst);
         let _used = InFlight(&self.0);
         let connection = self.0.connect(Urgency::Caller).await?;
         connection.invoke(permit, events, cancel).await

@@ -8,6 +8,7 @@ use std::{
 
 use serde::Serialize;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use crate::{
     call::Level,
@@ -26,17 +27,34 @@ use crate::{
 const LIST_WAIT: Duration = Duration::from_secs(3);
 const REAP_EVERY: Duration = Duration::from_secs(5);
 
-/// One source as the config wants it. Two specs with the same `dial_print` reach the same source the same way.
+/// One source as the config wants it.
 pub struct SourceSpec {
     pub terms: Terms,
     pub dialer: Arc<dyn Dialer>,
+    /// Two specs with the same print reach the same source the same way.
     pub dial_print: String,
+    /// Two specs with the same print have the same terms.
+    pub terms_print: String,
+}
+
+struct Place {
+    source: Arc<Supervised>,
+    dial_print: String,
+    terms_print: String,
+}
+
+impl Place {
+    fn reaches_like(&self, spec: &SourceSpec) -> bool {
+        self.dial_print == spec.dial_print && self.source.terms().enabled == spec.terms.enabled
+    }
 }
 
 pub struct Supervisor {
     catalog: Arc<LiveCatalog>,
     newsroom: Newsroom,
-    sources: Mutex<BTreeMap<SourceId, (String, Arc<Supervised>)>>,
+    sources: Mutex<BTreeMap<SourceId, Place>>,
+    /// Connections on their way out.
+    closing: TaskTracker,
 }
 
 /// How one source is doing.
@@ -62,57 +80,57 @@ pub struct Status {
 
 impl Supervisor {
     pub fn new(catalog: Arc<LiveCatalog>, newsroom: Newsroom) -> Arc<Self> {
-        Arc::new(Self { catalog, newsroom, sources: Mutex::new(BTreeMap::new()) })
+        let sources = Mutex::new(BTreeMap::new());
+        Arc::new(Self { catalog, newsroom, sources, closing: TaskTracker::new() })
     }
 
     fn all(&self) -> Vec<Arc<Supervised>> {
         let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        sources.values().map(|(_, source)| source.clone()).collect()
+        sources.values().map(|place| place.source.clone()).collect()
     }
 
     fn find(&self, id: &SourceId) -> Result<Arc<Supervised>, Failure> {
         let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = sources.get(id).map(|(_, source)| source.clone());
+        let found = sources.get(id).map(|place| place.source.clone());
         found.ok_or_else(|| Failure::unknown("source", id.as_str()))
     }
 
-    /// Makes `specs` the whole set of sources. Unchanged ones keep their connection; where only the terms changed
-    /// they are shown anew.
-    pub async fn apply(self: &Arc<Self>, specs: Vec<SourceSpec>) {
-        let mut gone = Vec::new();
+    /// Makes `specs` the whole set of sources. Unchanged ones are not touched; where only the terms changed they are
+    /// shown anew; the others are taken off at once and closed in their own time.
+    pub fn apply(self: &Arc<Self>, specs: Vec<SourceSpec>) {
         let mut fresh = Vec::new();
         {
             let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
             let mut last = std::mem::take(&mut *sources);
             for spec in specs {
                 let id = spec.terms.id.clone();
-                match last.remove(&id) {
-                    Some((print, source))
-                        if print == spec.dial_print && source.terms().enabled == spec.terms.enabled =>
-                    {
-                        source.amend(spec.terms);
-                        sources.insert(id, (print, source));
+                let place = match last.remove(&id) {
+                    Some(place) if place.reaches_like(&spec) => {
+                        if place.terms_print != spec.terms_print {
+                            place.source.amend(spec.terms);
+                        }
+                        Place { terms_print: spec.terms_print, ..place }
                     }
                     replaced => {
-                        gone.extend(replaced.map(|(_, source)| source));
-                        let source = Supervised::new(
-                            spec.terms,
-                            spec.dialer,
-                            self.catalog.clone(),
-                            self.newsroom.clone(),
-                        );
+                        self.clear(replaced);
+                        let (catalog, newsroom) = (self.catalog.clone(), self.newsroom.clone());
+                        let source = Supervised::new(spec.terms, spec.dialer, catalog, newsroom);
                         fresh.push(source.clone());
-                        sources.insert(id, (spec.dial_print, source));
+                        Place { dial_print: spec.dial_print, terms_print: spec.terms_print, source }
                     }
-                }
+                };
+                sources.insert(id, place);
             }
-            gone.extend(last.into_values().map(|(_, source)| source));
-        }
-        for source in gone {
-            source.stop(State::Stopped).await;
+            last.into_values().for_each(|place| self.clear(Some(place)));
         }
         for source in fresh.into_iter().filter(|source| source.terms().mode == ConnectMode::Always) {
             tokio::spawn(async move { source.connect(Urgency::Supervisor).await.map(drop) });
+        }
+    }
+
+    fn clear(&self, place: Option<Place>) {
+        if let Some(connection) = place.and_then(|place| place.source.retire(State::Stopped)) {
+            self.closing.spawn(async move { connection.close().await });
         }
     }
 
@@ -121,10 +139,8 @@ impl Supervisor {
         let mut tick = tokio::time::interval(REAP_EVERY);
         loop {
             tick.tick().await;
-            for source in self.all() {
-                if source.is_idle() {
-                    source.stop(State::Idle).await;
-                }
+            for connection in self.all().iter().filter_map(|source| source.rest_if_idle()) {
+                self.closing.spawn(async move { connection.close().await });
             }
         }
     }
@@ -179,13 +195,17 @@ impl Supervisor {
         if !source.terms().enabled {
             return Err(Failure::new(Kind::Unavailable, format!("source `{id}` is disabled in the config")));
         }
-        source.stop(State::Stopped).await;
+        if let Some(connection) = source.retire(State::Stopped) {
+            connection.close().await;
+        }
         Ok(())
     }
 
     pub async fn restart(&self, id: &SourceId) -> Result<(), Failure> {
         let source = self.find(id)?;
-        source.stop(State::Idle).await;
+        if let Some(connection) = source.retire(State::Idle) {
+            connection.close().await;
+        }
         source.connect(Urgency::Operator).await.map(drop)
     }
 
@@ -194,10 +214,8 @@ impl Supervisor {
     }
 
     /// Somebody wants log messages from `level` on, of all sources.
-    pub async fn hear(&self, level: Level) {
-        for source in self.all() {
-            source.hear(level).await;
-        }
+    pub fn hear(&self, level: Level) {
+        self.all().iter().for_each(|source| source.hear(level));
     }
 
     pub fn statuses(&self) -> Vec<Status> {
@@ -210,21 +228,17 @@ impl Supervisor {
 
     /// Closes every connection, at the end.
     pub async fn close(&self) {
-        let closing: Vec<_> = self
-            .all()
-            .into_iter()
-            .map(|source| tokio::spawn(async move { source.stop(State::Stopped).await }))
-            .collect();
-        for one in closing {
-            let _ = one.await;
+        for connection in self.all().iter().filter_map(|source| source.retire(State::Stopped)) {
+            self.closing.spawn(async move { connection.close().await });
         }
+        self.closing.close();
+        self.closing.wait().await;
     }
 }
 
 fn status(source: &Supervised) -> Status {
-    let terms = source.terms();
     let glance = source.glance();
-    let offer = glance.offer.as_deref();
+    let (terms, offer) = (glance.terms, glance.offer.as_deref());
     Status {
         id: terms.id,
         name: terms.title,

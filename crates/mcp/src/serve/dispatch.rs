@@ -117,7 +117,7 @@ async fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Res
         )
     })?;
     visit.set_log(level);
-    desk.gateway.supervisor().hear(level).await;
+    desk.gateway.supervisor().hear(level);
     Ok(raw::empty_object())
 }
 

@@ -136,7 +136,7 @@ async fn a_listener_is_acknowledged_first_and_told_only_what_it_asked() {
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
     assert_eq!(first["params"]["notifications"], json!({ "toolsListChanged": true }));
     let late = toolcrib_core::testing::spec("late", &ScriptedSource::with_tools(&["x"]));
-    counter.crib.gateway.supervisor().apply(vec![late]).await;
+    counter.crib.gateway.supervisor().apply(vec![late]);
     counter.crib.gateway.supervisor().ensure_known().await;
     let told = next().await;
     assert_eq!(told["method"], "notifications/tools/list_changed");

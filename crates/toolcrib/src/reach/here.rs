@@ -79,8 +79,10 @@ impl Here {
 
     pub fn known_tools(&self, source: Option<&str>) -> Vec<Tool> {
         let catalog = self.crib.gateway.catalog().snapshot();
-        let visible = catalog.tools().visible(&self.crib.local(), self.crib.gateway.policy());
-        visible
+        let local = self.crib.local();
+        catalog
+            .tools()
+            .visible(&local, self.crib.gateway.policy())
             .filter(|entry| source.is_none_or(|source| entry.item.source.as_str() == source))
             .map(|entry| self.shown(entry))
             .collect()
