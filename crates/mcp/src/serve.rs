@@ -13,6 +13,9 @@ mod dispatch;
 mod lists;
 mod request;
 
+mod batch;
+mod underway;
+
 mod conversation;
 mod render;
 
@@ -21,6 +24,7 @@ mod listen;
 
 mod session;
 mod stream;
+mod streams;
 mod visit;
 
 pub mod stdio;

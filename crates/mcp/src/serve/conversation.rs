@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use serde_json::value::RawValue;
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use toolcrib_core::{
     call::{Event, Level, Outcome, Reply},
     error::{Failure, Kind},
@@ -12,7 +12,10 @@ use toolcrib_core::{
 
 use crate::{
     codes::{Fault, INTERNAL_ERROR},
-    serve::render::{self, Caching},
+    serve::{
+        render::{self, Caching},
+        underway::Ticket,
+    },
     version::Era,
     wire::{self, Id},
 };
@@ -35,6 +38,8 @@ pub struct Conversation {
     /// The client's own progress token.
     token: Option<Raw>,
     log: Option<Level>,
+    /// The client's word that it no longer wants the answer.
+    called_off: CancellationToken,
     /// Where leaving means cancelling.
     leash: Option<DropGuard>,
 }
@@ -53,7 +58,14 @@ impl Conversation {
         token: Option<Raw>,
         log: Option<Level>,
     ) -> Self {
-        Self { running, heard_all: false, id, kindred, era, token, log, leash: None }
+        let called_off = CancellationToken::new();
+        Self { running, heard_all: false, id, kindred, era, token, log, called_off, leash: None }
+    }
+
+    /// A request that its client calls off cancels the call.
+    pub fn heeding(mut self, ticket: &Ticket) -> Self {
+        self.called_off = ticket.cancel.clone();
+        self
     }
 
     /// Dropping the conversation before its end cancels the call.
@@ -62,19 +74,14 @@ impl Conversation {
         self
     }
 
-    pub fn id(&self) -> &Id {
-        &self.id
-    }
-
-    pub fn cancel_token(&self) -> tokio_util::sync::CancellationToken {
-        self.running.cancel.clone()
-    }
-
     /// The next message. After [`Step::Done`] there is none.
     pub async fn next(&mut self) -> Step {
         loop {
             tokio::select! {
                 biased;
+                () = self.called_off.cancelled(), if !self.running.cancel.is_cancelled() => {
+                    self.running.cancel.cancel();
+                }
                 event = self.running.events.recv(), if !self.heard_all => match event {
                     Some(event) => {
                         if let Some(message) = self.notification(event) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use tokio::sync::broadcast::error::RecvError;
 use toolcrib_core::{
     call::Level,
     gateway::Gateway,
@@ -30,8 +31,23 @@ pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
-/// What a legacy client is told.
-pub fn legacy(news: &News, visit: &Visit, gateway: &Arc<Gateway>) -> Vec<Note> {
+/// What a legacy client is told next; none when there will be no more news.
+pub fn heard(
+    heard: Result<Arc<News>, RecvError>,
+    visit: &Visit,
+    gateway: &Arc<Gateway>,
+) -> Option<Vec<Note>> {
+    match heard {
+        Ok(news) => Some(legacy(&news, visit, gateway)),
+        // What was missed may have been any of them.
+        Err(RecvError::Lagged(_)) => {
+            Some([TOOLS_CHANGED, PROMPTS_CHANGED, RESOURCES_CHANGED].map(Note::plain).into())
+        }
+        Err(RecvError::Closed) => None,
+    }
+}
+
+fn legacy(news: &News, visit: &Visit, gateway: &Arc<Gateway>) -> Vec<Note> {
     match news {
         News::Catalog { tools, prompts, resources, .. } => {
             let mut notes = Vec::new();
@@ -48,7 +64,7 @@ pub fn legacy(news: &News, visit: &Visit, gateway: &Arc<Gateway>) -> Vec<Note> {
             let spelt = visit.spelling(source, uri);
             spelt.map(|spelt| updated(message, &spelt)).into_iter().collect()
         }
-        News::Log { source, level, message } if heard(visit, *level, source, gateway) => {
+        News::Log { source, level, message } if wanted(visit, *level, source, gateway) => {
             vec![Note { method: "notifications/message".to_owned(), params: Some(message.clone()) }]
         }
         News::Notice { source, method, params } if sees(visit, source, gateway) => {
@@ -58,7 +74,7 @@ pub fn legacy(news: &News, visit: &Visit, gateway: &Arc<Gateway>) -> Vec<Note> {
     }
 }
 
-fn heard(visit: &Visit, level: Level, source: &SourceId, gateway: &Arc<Gateway>) -> bool {
+fn wanted(visit: &Visit, level: Level, source: &SourceId, gateway: &Arc<Gateway>) -> bool {
     visit.log() <= level && sees(visit, source, gateway)
 }
 

@@ -7,29 +7,31 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::value::RawValue;
-use toolcrib_core::caller::Caller;
-use toolcrib_core::raw::Members;
+use tokio::sync::oneshot;
+use toolcrib_core::{
+    caller::Caller,
+    gateway::abandoned,
+    raw::{Members, Raw},
+};
 
 use crate::{
     codes::{Fault, INVALID_REQUEST},
     meta::RequestMeta,
     serve::{
+        Desk,
+        batch::Batch,
         conversation::{Conversation, Step},
         dispatch::{self, Answer},
-        http::{
-            Endpoint, SESSION_ID, VERSION, accepted, fault, json, malformed_fault, not_allowed, refusal, text,
-        },
+        http::{Endpoint, SESSION_ID, VERSION, accepted, fault, json, not_allowed, refusal, text},
         modern::event_stream,
         session::Session,
         stream::{KEEP_ALIVE, Stream},
+        underway::Ticket,
         visit::{Asker, Visit, Who},
     },
     version::{Era, Version},
     wire::{self, Id, Message},
 };
-
-/// Most messages in one batch.
-const LONGEST_BATCH: usize = 100;
 
 pub async fn post(
     endpoint: &Endpoint,
@@ -46,10 +48,11 @@ pub async fn post(
     let session = session(endpoint, headers, &asker.caller)?;
     match message {
         Message::Request { id, method, params } => {
-            request(endpoint, session, id, &method, params.as_deref(), meta).await
+            let ticket = session.under_way.enter(&id);
+            request(endpoint, session, Asked { ticket, method, params, meta }).await
         }
         Message::Notification { method, params } => {
-            noted(&session.visit, &method, params.as_deref());
+            session.under_way.noted(&method, params.as_deref());
             Ok(accepted())
         }
         // The crib asks legacy clients nothing, so no answer is awaited.
@@ -99,61 +102,70 @@ fn session(endpoint: &Endpoint, headers: &HeaderMap, caller: &Caller) -> Result<
     found.ok_or_else(|| refusal(StatusCode::NOT_FOUND, "no such session; send `initialize` again"))
 }
 
-/// What a client tells without waiting for an answer.
-pub fn noted(visit: &Visit, method: &str, params: Option<&RawValue>) {
-    if method == "notifications/cancelled"
-        && let Some(id) =
-            params.map(Members::parse_lenient).and_then(|m| m.find("requestId")).and_then(Id::parse)
-    {
-        visit.cancel(&id);
-    }
-}
-
-async fn request(
-    endpoint: &Endpoint,
-    session: Arc<Session>,
-    id: Id,
-    method: &str,
-    params: Option<&RawValue>,
+struct Asked {
+    ticket: Ticket,
+    method: String,
+    params: Option<Raw>,
     meta: RequestMeta,
-) -> Result<Response, Response> {
-    match dispatch::legacy(&endpoint.desk, &session.visit, id.clone(), method, params, meta).await {
-        Answer::Now(Ok(result)) => Ok(json(StatusCode::OK, wire::success(Some(&id), &result))),
-        Answer::Now(Err(told)) => Err(fault(Some(&id), &told.at(StatusCode::OK))),
-        Answer::Later(conversation) => Ok(converse(session, *conversation).await),
+}
+
+/// How a request is answered: at once, or on a stream that goes on without its reader.
+enum Told {
+    Message(String),
+    Stream(Arc<Stream>),
+}
+
+/// On a task of its own from the start: a client that leaves has not cancelled, and may still do so.
+async fn request(endpoint: &Endpoint, session: Arc<Session>, asked: Asked) -> Result<Response, Response> {
+    let (tell, told) = oneshot::channel();
+    tokio::spawn(attend(endpoint.desk.clone(), session, asked, tell));
+    match told.await {
+        Ok(Told::Message(message)) => Ok(json(StatusCode::OK, message)),
+        Ok(Told::Stream(stream)) => Ok(event_stream(stream.read(None))),
+        Err(_) => Err(lost()),
     }
 }
 
-/// One JSON answer where nothing is said before it, else a stream that goes on without its reader.
-async fn converse(session: Arc<Session>, mut conversation: Conversation) -> Response {
-    let tracked = session.visit.track(conversation.id(), conversation.cancel_token());
-    let first = tokio::time::timeout(KEEP_ALIVE, conversation.next()).await;
-    let stream = match first {
-        Ok(Step::Done { message, .. }) => return json(StatusCode::OK, message),
-        Ok(Step::Notify(message)) => {
-            let stream = session.open_stream();
-            stream.push(&message);
-            stream
-        }
-        Err(_) => session.open_stream(),
+/// The task ended without an answer: a defect.
+fn lost() -> Response {
+    refusal(StatusCode::INTERNAL_SERVER_ERROR, &abandoned().told)
+}
+
+async fn attend(desk: Arc<Desk>, session: Arc<Session>, asked: Asked, tell: oneshot::Sender<Told>) {
+    let Asked { ticket, method, params, meta } = asked;
+    let (id, params) = (&ticket.id, params.as_deref());
+    let message = match dispatch::legacy(&desk, &session.visit, id.clone(), &method, params, meta).await {
+        Answer::Now(Ok(result)) => wire::success(Some(id), &result),
+        Answer::Now(Err(told)) => wire::failure(Some(id), &told.object),
+        Answer::Later(conversation) => return converse(&session, conversation.heeding(&ticket), tell).await,
     };
-    let read = stream.read(None);
-    tokio::spawn(async move {
-        let _tracked = tracked;
-        loop {
-            match conversation.next().await {
-                Step::Notify(message) => stream.push(&message),
-                Step::Done { message, .. } => {
-                    stream.push(&message);
-                    stream.end();
-                    return;
-                }
+    let _ = tell.send(Told::Message(message));
+}
+
+/// One JSON answer where nothing is said before it, else a stream.
+async fn converse(session: &Session, mut conversation: Conversation, tell: oneshot::Sender<Told>) {
+    let first = match tokio::time::timeout(KEEP_ALIVE, conversation.next()).await {
+        Ok(Step::Done { message, .. }) => {
+            // A client that left before the first word has no event to resume after.
+            let _ = tell.send(Told::Message(message));
+            return;
+        }
+        Ok(Step::Notify(message)) => Some(message),
+        Err(_) => None,
+    };
+    let stream = session.streams.open();
+    if let Some(message) = first {
+        session.streams.push(&stream, &message);
+    }
+    let _ = tell.send(Told::Stream(stream.clone()));
+    loop {
+        match conversation.next().await {
+            Step::Notify(message) => session.streams.push(&stream, &message),
+            Step::Done { message, .. } => {
+                session.streams.push(&stream, &message);
+                return stream.end();
             }
         }
-    });
-    match read {
-        Ok(events) => event_stream(events),
-        Err(_) => refusal(StatusCode::CONFLICT, "the stream of this request is read already"),
     }
 }
 
@@ -168,8 +180,8 @@ pub fn open_stream(endpoint: &Endpoint, headers: &HeaderMap, caller: &Caller) ->
     }
     let session = session(endpoint, headers, caller)?;
     let (stream, after): (Arc<Stream>, Option<u64>) = match text(headers, "last-event-id") {
-        None => (session.standing.clone(), None),
-        Some(last) => match session.resume(last) {
+        None => (session.streams.standing.clone(), None),
+        Some(last) => match session.streams.resume(last) {
             Some((stream, event)) => (stream, Some(event)),
             None => {
                 return Err(refusal(
@@ -179,10 +191,7 @@ pub fn open_stream(endpoint: &Endpoint, headers: &HeaderMap, caller: &Caller) ->
             }
         },
     };
-    match stream.read(after) {
-        Ok(events) => Ok(event_stream(events)),
-        Err(_) => Err(refusal(StatusCode::CONFLICT, "this session's stream is read already")),
-    }
+    Ok(event_stream(stream.read(after)))
 }
 
 pub fn end_session(endpoint: &Endpoint, headers: &HeaderMap, caller: &Caller) -> Result<Response, Response> {
@@ -195,7 +204,7 @@ pub fn end_session(endpoint: &Endpoint, headers: &HeaderMap, caller: &Caller) ->
     Ok(response)
 }
 
-/// Several messages at once, which revision 2025-03-26 has and the others have not.
+/// Several messages at once.
 pub async fn batch(
     endpoint: &Endpoint,
     headers: &HeaderMap,
@@ -203,52 +212,12 @@ pub async fn batch(
     body: &Bytes,
 ) -> Result<Response, Response> {
     let session = session(endpoint, headers, &asker.caller)?;
-    if session.visit.version != Version::V2025_03_26 {
-        return Err(refusal(
-            StatusCode::BAD_REQUEST,
-            "only revision 2025-03-26 has batches; send one message at a time",
-        ));
-    }
-    let messages: Vec<&RawValue> = serde_json::from_slice(body)
-        .map_err(|error| refusal(StatusCode::BAD_REQUEST, &format!("not a batch: {error}")))?;
-    if messages.is_empty() || messages.len() > LONGEST_BATCH {
-        let told = format!("a batch has 1 to {LONGEST_BATCH} messages");
-        return Err(refusal(StatusCode::BAD_REQUEST, &told));
-    }
-    let answers: Vec<_> =
-        messages.into_iter().map(|message| one_of_batch(endpoint, &session, message)).collect();
-    let answers: Vec<String> = futures_util::future::join_all(answers).await.into_iter().flatten().collect();
-    if answers.is_empty() {
-        Ok(accepted())
-    } else {
-        Ok(json(StatusCode::OK, format!("[{}]", answers.join(","))))
-    }
-}
-
-async fn one_of_batch(endpoint: &Endpoint, session: &Arc<Session>, message: &RawValue) -> Option<String> {
-    match Message::parse(message.get().as_bytes()) {
-        Err(malformed) => Some(wire::failure(None, &malformed_fault(&malformed).object)),
-        Ok(Message::Response { .. }) => None,
-        Ok(Message::Notification { method, params }) => {
-            noted(&session.visit, &method, params.as_deref());
-            None
-        }
-        Ok(Message::Request { id, method, params }) => {
-            let (desk, visit, meta) = (&endpoint.desk, &session.visit, RequestMeta::of(params.as_deref()));
-            let answer = dispatch::legacy(desk, visit, id.clone(), &method, params.as_deref(), meta).await;
-            Some(match answer {
-                Answer::Now(Ok(result)) => wire::success(Some(&id), &result),
-                Answer::Now(Err(told)) => wire::failure(Some(&id), &told.object),
-                Answer::Later(conversation) => finished(*conversation).await,
-            })
-        }
-    }
-}
-
-async fn finished(mut conversation: Conversation) -> String {
-    loop {
-        if let Step::Done { message, .. } = conversation.next().await {
-            return message;
-        }
+    let batch = Batch::take(body, &session.visit, &session.under_way).map_err(|told| fault(None, &told))?;
+    let desk = endpoint.desk.clone();
+    let answered = tokio::spawn(async move { batch.answer(&desk, &session.visit).await });
+    match answered.await {
+        Ok(Some(answers)) => Ok(json(StatusCode::OK, answers)),
+        Ok(None) => Ok(accepted()),
+        Err(_) => Err(lost()),
     }
 }

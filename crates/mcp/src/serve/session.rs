@@ -2,29 +2,22 @@
 //! cap. Most clients never say goodbye, so nothing here relies on it.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{gateway::Gateway, id::CallerId};
 
 use crate::{
-    serve::{
-        feed::{self, Note},
-        stream::Stream,
-        visit::Visit,
-    },
+    serve::{feed, streams::Streams, underway::UnderWay, visit::Visit},
     wire,
 };
 
-/// Answer streams a session keeps for clients that may come back for them.
-const MOST_STREAMS: usize = 64;
 /// A full house lets in a newcomer when a guest was silent for this long.
 const SILENT: Duration = Duration::from_secs(60);
 const REAP_EVERY: Duration = Duration::from_secs(10);
@@ -32,10 +25,8 @@ const REAP_EVERY: Duration = Duration::from_secs(10);
 pub struct Session {
     pub id: String,
     pub visit: Arc<Visit>,
-    /// The stream of notifications that belong to no request.
-    pub standing: Arc<Stream>,
-    streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
-    next_stream: AtomicU64,
+    pub under_way: Arc<UnderWay>,
+    pub streams: Streams,
     last_seen: Mutex<Instant>,
 }
 
@@ -44,36 +35,10 @@ impl Session {
         Arc::new(Self {
             id: uuid::Uuid::new_v4().simple().to_string(),
             visit: Arc::new(visit),
-            standing: Stream::new(0),
-            streams: Mutex::default(),
-            next_stream: AtomicU64::new(1),
+            under_way: Arc::default(),
+            streams: Streams::default(),
             last_seen: Mutex::new(Instant::now()),
         })
-    }
-
-    fn streams(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Stream>>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A stream for the answer to one request.
-    pub fn open_stream(&self) -> Arc<Stream> {
-        let stream = Stream::new(self.next_stream.fetch_add(1, Ordering::Relaxed));
-        let mut streams = self.streams();
-        streams.retain(|_, stream| !stream.is_spent());
-        while streams.len() >= MOST_STREAMS {
-            streams.pop_first();
-        }
-        streams.insert(stream.number, stream.clone());
-        stream
-    }
-
-    /// The stream and place named by a `Last-Event-ID`.
-    pub fn resume(&self, last_event: &str) -> Option<(Arc<Stream>, u64)> {
-        let (stream, event) = last_event.split_once('-')?;
-        let (stream, event) = (stream.parse::<u64>().ok()?, event.parse::<u64>().ok()?);
-        let found =
-            if stream == 0 { Some(self.standing.clone()) } else { self.streams().get(&stream).cloned() };
-        Some((found?, event))
     }
 
     fn touch(&self) {
@@ -81,7 +46,7 @@ impl Session {
     }
 
     fn silent_for(&self) -> Duration {
-        if self.standing.is_read() || self.streams().values().any(|stream| stream.is_read()) {
+        if self.streams.are_read() {
             return Duration::ZERO;
         }
         self.last_seen.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
@@ -93,8 +58,7 @@ impl Session {
 
     fn close(&self) {
         self.visit.end();
-        self.standing.end();
-        self.streams().values().for_each(|stream| stream.end());
+        self.streams.end();
     }
 
     /// Puts the crib's news on the standing stream for as long as the session lives. A crib that closes ends the stream,
@@ -104,20 +68,13 @@ impl Session {
         loop {
             let heard = tokio::select! {
                 () = self.visit.closed.cancelled() => return,
-                () = closing.cancelled() => return self.standing.end(),
+                () = closing.cancelled() => return self.streams.standing.end(),
                 heard = news.recv() => heard,
             };
-            let notes = match heard {
-                Ok(news) => feed::legacy(&news, &self.visit, &gateway),
-                Err(RecvError::Lagged(_)) => {
-                    [feed::TOOLS_CHANGED, feed::PROMPTS_CHANGED, feed::RESOURCES_CHANGED]
-                        .map(Note::plain)
-                        .into()
-                }
-                Err(RecvError::Closed) => return,
-            };
+            let Some(notes) = feed::heard(heard, &self.visit, &gateway) else { return };
             for note in notes {
-                self.standing.push(&wire::notification(&note.method, note.params.as_deref()));
+                let message = wire::notification(&note.method, note.params.as_deref());
+                self.streams.push(&self.streams.standing, &message);
             }
         }
     }
@@ -184,15 +141,19 @@ impl Sessions {
         session.close();
     }
 
-    /// Runs until dropped: forgets sessions that are idle, and those whose caller is no longer let in.
+    /// Runs until dropped: forgets sessions that are idle, those whose caller is no longer let in, and streams nobody
+    /// came back for.
     pub async fn reap(self: Arc<Self>) {
         let mut tick = tokio::time::interval(REAP_EVERY.min(self.idle));
         loop {
             tick.tick().await;
-            let idle: Vec<_> =
-                self.open().values().filter(|session| session.is_over(self.idle)).cloned().collect();
-            for session in idle {
-                self.end(&session);
+            let open: Vec<_> = self.open().values().cloned().collect();
+            for session in open {
+                if session.is_over(self.idle) {
+                    self.end(&session);
+                } else {
+                    session.streams.sweep();
+                }
             }
         }
     }

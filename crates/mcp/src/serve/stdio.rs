@@ -4,7 +4,6 @@
 //! itself. The end of the input is the end of the service.
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -12,43 +11,55 @@ use std::{
 use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
-    sync::{Semaphore, broadcast::error::RecvError, mpsc},
+    sync::{Semaphore, broadcast, mpsc},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolcrib_core::{call::Surface, raw::Members};
+use toolcrib_core::{
+    call::Surface,
+    error::{Failure, Kind},
+    news::News,
+    raw::{Members, Raw},
+};
 
 use crate::{
     codes::{Fault, INVALID_REQUEST, PARSE_ERROR},
     meta::RequestMeta,
     serve::{
         Desk,
+        batch::Batch,
         conversation::{Conversation, Step},
         dispatch::{self, Answer},
         feed, http,
-        legacy::noted,
         listen::Listening,
         modern,
+        underway::{Ticket, UnderWay},
         visit::{Asker, Visit, Who},
     },
     version::{Era, Version},
     wire::{self, Id, Message},
 };
 
-/// Requests answered at once; further ones wait in the pipe.
+/// Requests answered at once; one more is refused, so that the pipe is always read and cancellations are heard.
 const MOST_REQUESTS: usize = 256;
+const MOST_LISTENS: usize = 64;
 /// When the input ends, running requests get this long.
 const GRACE: Duration = Duration::from_secs(10);
+/// And then what was said gets this long to be written.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 const OUT_BACKLOG: usize = 1024;
 
 struct Pipe {
     desk: Arc<Desk>,
     out: mpsc::Sender<String>,
     visit: Mutex<Option<Arc<Visit>>>,
-    /// Modern requests under way.
-    running: Mutex<HashMap<Id, CancellationToken>>,
+    under_way: Arc<UnderWay>,
+    requests: Arc<Semaphore>,
+    listens: Arc<Semaphore>,
     tasks: TaskTracker,
     /// The input has ended: nobody listens any more.
     ended: CancellationToken,
+    /// The grace is over: whatever still runs is called off.
+    cut: CancellationToken,
 }
 
 /// Serves until the input ends or the crib closes.
@@ -57,26 +68,42 @@ pub async fn serve(
     input: impl AsyncRead + Unpin + Send,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> std::io::Result<()> {
+    serve_with_grace(desk, input, output, GRACE).await
+}
+
+/// Serves until the input ends or the crib closes; requests that run then get the grace and no more.
+pub async fn serve_with_grace(
+    desk: Arc<Desk>,
+    input: impl AsyncRead + Unpin + Send,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    grace: Duration,
+) -> std::io::Result<()> {
     let (out, lines) = mpsc::channel(OUT_BACKLOG);
-    let writer = tokio::spawn(write(output, lines));
+    let mut writer = tokio::spawn(write(output, lines));
     let pipe = Arc::new(Pipe {
-        desk: desk.clone(),
+        desk,
         out,
         visit: Mutex::default(),
-        running: Mutex::default(),
+        under_way: Arc::default(),
+        requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
+        listens: Arc::new(Semaphore::new(MOST_LISTENS)),
         tasks: TaskTracker::new(),
         ended: CancellationToken::new(),
+        cut: CancellationToken::new(),
     });
     let read = pipe.read(input).await;
     pipe.ended.cancel();
     pipe.tasks.close();
-    let _ = tokio::time::timeout(GRACE, pipe.tasks.wait()).await;
-    pipe.cancel_all();
+    let _ = tokio::time::timeout(grace, pipe.tasks.wait()).await;
+    pipe.cut.cancel();
+    pipe.tasks.wait().await;
     if let Some(visit) = pipe.visit() {
         visit.end();
     }
     drop(pipe);
-    let _ = tokio::time::timeout(GRACE, writer).await;
+    if tokio::time::timeout(LAST_WORDS, &mut writer).await.is_err() {
+        writer.abort();
+    }
     read
 }
 
@@ -106,10 +133,13 @@ impl Pipe {
         let _ = self.out.send(message).await;
     }
 
+    async fn refuse(&self, id: Option<&Id>, told: &Fault) {
+        self.say(wire::failure(id, &told.object)).await;
+    }
+
     async fn read(self: &Arc<Self>, input: impl AsyncRead + Unpin) -> std::io::Result<()> {
         let longest = self.desk.settings.longest_body;
         let mut input = BufReader::new(input);
-        let places = Arc::new(Semaphore::new(MOST_REQUESTS));
         let mut line = Vec::new();
         loop {
             line.clear();
@@ -122,62 +152,75 @@ impl Pipe {
                 return Ok(());
             }
             if read > longest && !line.ends_with(b"\n") {
-                let told = Fault::new(
-                    PARSE_ERROR,
-                    &format!("a line is longer than {longest} bytes; the rest is not read"),
-                );
-                self.say(wire::failure(None, &told.object)).await;
+                let told = format!("a line is longer than {longest} bytes; the rest is not read");
+                self.refuse(None, &Fault::new(PARSE_ERROR, &told)).await;
                 return Ok(());
             }
-            if !line.trim_ascii().is_empty() {
-                self.take(line.trim_ascii(), &places).await;
+            match line.trim_ascii() {
+                [] => {}
+                [b'[', ..] => self.batch(line.trim_ascii()).await,
+                line => self.take(line).await,
             }
         }
     }
 
-    async fn take(self: &Arc<Self>, line: &[u8], places: &Arc<Semaphore>) {
-        let message = match Message::parse(line) {
-            Ok(message) => message,
-            Err(malformed) => {
-                return self.say(wire::failure(None, &http::malformed_fault(&malformed).object)).await;
+    async fn take(self: &Arc<Self>, line: &[u8]) {
+        match Message::parse(line) {
+            Err(malformed) => self.refuse(None, &http::malformed_fault(&malformed)).await,
+            Ok(Message::Request { id, method, params }) => {
+                let meta = RequestMeta::of(params.as_deref());
+                if method == "initialize" && meta.protocol_version.is_none() {
+                    self.initialize(&id, params.as_deref()).await;
+                } else {
+                    self.begin(id, method, params, meta).await;
+                }
             }
+            Ok(Message::Notification { method, params }) => self.under_way.noted(&method, params.as_deref()),
+            Ok(Message::Response { .. }) => {}
+        }
+    }
+
+    /// The request is entered here and answered elsewhere, so that the next line finds it under way.
+    async fn begin(self: &Arc<Self>, id: Id, method: String, params: Option<Raw>, meta: RequestMeta) {
+        let modern = meta.protocol_version.is_some();
+        let places = if modern && method == "subscriptions/listen" { &self.listens } else { &self.requests };
+        let Ok(place) = places.clone().try_acquire_owned() else {
+            return self.refuse(Some(&id), &overloaded()).await;
         };
-        match message {
-            Message::Request { id, method, params }
-                if method == "initialize" && !is_modern(params.as_deref()) =>
-            {
-                self.initialize(&id, params.as_deref()).await;
+        let (this, ticket) = (self.clone(), self.under_way.enter(&id));
+        self.spawn(async move {
+            let _place = place;
+            match modern {
+                true => this.modern(&ticket, &method, params.as_deref(), meta).await,
+                false => this.legacy(&ticket, &method, params.as_deref(), meta).await,
             }
-            Message::Request { id, method, params } => {
-                let place = places.clone().acquire_owned().await;
-                let this = self.clone();
-                self.tasks.spawn(async move {
-                    let _place = place;
-                    this.request(id, &method, params.as_deref()).await;
-                });
-            }
-            Message::Notification { method, params } => self.noted(&method, params.as_deref()),
-            Message::Response { .. } => {}
-        }
+        });
     }
 
-    fn noted(&self, method: &str, params: Option<&RawValue>) {
-        if let Some(visit) = self.visit() {
-            noted(&visit, method, params);
-        }
-        if method == "notifications/cancelled"
-            && let Some(id) =
-                params.map(Members::parse_lenient).and_then(|m| m.find("requestId")).and_then(Id::parse)
-            && let Some(cancel) = self.running.lock().unwrap_or_else(PoisonError::into_inner).get(&id)
-        {
-            cancel.cancel();
-        }
+    async fn batch(self: &Arc<Self>, line: &[u8]) {
+        let Some(visit) = self.visit() else {
+            return self.refuse(None, &uninitialized()).await;
+        };
+        let batch = match Batch::take(line, &visit, &self.under_way) {
+            Ok(batch) => batch,
+            Err(told) => return self.refuse(None, &told).await,
+        };
+        let size = u32::try_from(batch.size()).unwrap_or(u32::MAX);
+        let Ok(places) = self.requests.clone().try_acquire_many_owned(size) else {
+            return self.refuse(None, &overloaded()).await;
+        };
+        let this = self.clone();
+        self.spawn(async move {
+            let _places = places;
+            if let Some(answers) = batch.answer(&this.desk, &visit).await {
+                this.say(answers).await;
+            }
+        });
     }
 
-    fn cancel_all(&self) {
-        for cancel in self.running.lock().unwrap_or_else(PoisonError::into_inner).values() {
-            cancel.cancel();
-        }
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let cut = self.cut.clone();
+        self.tasks.spawn(async move { cut.run_until_cancelled(work).await });
     }
 
     async fn initialize(self: &Arc<Self>, id: &Id, params: Option<&RawValue>) {
@@ -191,61 +234,38 @@ impl Pipe {
         if let Some(last) = last {
             last.end();
         }
+        let news = self.desk.gateway.newsroom().listen();
         self.say(wire::success(Some(id), &result)).await;
-        tokio::spawn(follow(self.desk.clone(), visit, self.out.clone()));
+        tokio::spawn(follow(self.desk.clone(), visit, news, self.out.clone()));
     }
 
-    async fn request(self: &Arc<Self>, id: Id, method: &str, params: Option<&RawValue>) {
-        let meta = RequestMeta::of(params);
-        if meta.protocol_version.is_some() {
-            return self.modern(id, method, params, meta).await;
-        }
+    async fn legacy(&self, ticket: &Ticket, method: &str, params: Option<&RawValue>, meta: RequestMeta) {
         let Some(visit) = self.visit() else {
-            let told = "send `initialize` first, or name 2026-07-28 in `_meta`";
-            return self.say(wire::failure(Some(&id), &Fault::new(INVALID_REQUEST, told).object)).await;
+            return self.refuse(Some(&ticket.id), &uninitialized()).await;
         };
-        match dispatch::legacy(&self.desk, &visit, id.clone(), method, params, meta).await {
-            Answer::Now(told) => self.tell(&id, told).await,
-            Answer::Later(conversation) => {
-                let _tracked = visit.track(&id, conversation.cancel_token());
-                self.converse(*conversation).await;
-            }
-        }
+        let answer = dispatch::legacy(&self.desk, &visit, ticket.id.clone(), method, params, meta).await;
+        self.answer(ticket, answer).await;
     }
 
-    async fn modern(self: &Arc<Self>, id: Id, method: &str, params: Option<&RawValue>, meta: RequestMeta) {
+    async fn modern(&self, ticket: &Ticket, method: &str, params: Option<&RawValue>, meta: RequestMeta) {
         if let Err(told) = modern::check_envelope(&meta) {
-            return self.tell(&id, Err(told)).await;
+            return self.refuse(Some(&ticket.id), &told).await;
         }
-        let asker = self.asker(Era::Modern);
+        let (asker, id) = (self.asker(Era::Modern), ticket.id.clone());
         if method == "subscriptions/listen" {
-            return self.listen(Listening::begin(&self.desk, &asker, id.clone(), params).await, id).await;
+            return self.listen(Listening::begin(&self.desk, &asker, id, params).await, ticket).await;
         }
-        match dispatch::modern(&self.desk, &asker, id.clone(), method, params, meta).await {
-            Answer::Now(told) => self.tell(&id, told).await,
-            Answer::Later(conversation) => {
-                self.track(&id, conversation.cancel_token());
-                self.converse(*conversation).await;
-                self.untrack(&id);
-            }
-        }
+        let answer = dispatch::modern(&self.desk, &asker, id, method, params, meta).await;
+        self.answer(ticket, answer).await;
     }
 
-    fn track(&self, id: &Id, cancel: CancellationToken) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), cancel);
-    }
-
-    fn untrack(&self, id: &Id) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-
-    async fn listen(&self, mut listening: Listening, id: Id) {
-        let cancel = self.desk.closing.child_token();
-        self.track(&id, cancel.clone());
+    async fn listen(&self, mut listening: Listening, ticket: &Ticket) {
         loop {
             let message = tokio::select! {
+                // First, because a crib that closes still owes its listeners a result.
+                biased;
                 message = listening.next() => message,
-                () = cancel.cancelled() => None,
+                () = ticket.cancel.cancelled() => None,
                 () = self.out.closed() => None,
                 () = self.ended.cancelled() => None,
             };
@@ -254,47 +274,56 @@ impl Pipe {
                 None => break,
             }
         }
-        self.untrack(&id);
     }
 
-    async fn tell(&self, id: &Id, told: Result<toolcrib_core::raw::Raw, Fault>) {
-        self.say(match told {
-            Ok(result) => wire::success(Some(id), &result),
-            Err(fault) => wire::failure(Some(id), &fault.object),
-        })
-        .await;
+    /// A request that was called off is not answered.
+    async fn answer(&self, ticket: &Ticket, answer: Answer) {
+        let message = match answer {
+            Answer::Now(Ok(result)) => wire::success(Some(&ticket.id), &result),
+            Answer::Now(Err(fault)) => wire::failure(Some(&ticket.id), &fault.object),
+            Answer::Later(conversation) => self.converse(conversation.heeding(ticket).on_a_leash()).await,
+        };
+        if !ticket.cancel.is_cancelled() {
+            self.say(message).await;
+        }
     }
 
-    /// A request that was cancelled is not answered.
-    async fn converse(&self, mut conversation: Conversation) {
-        let cancel = conversation.cancel_token();
+    /// Passes on what is said on the way; gives the answer.
+    async fn converse(&self, mut conversation: Conversation) -> String {
         loop {
             match conversation.next().await {
                 Step::Notify(message) => self.say(message).await,
-                Step::Done { .. } if cancel.is_cancelled() => return,
-                Step::Done { message, .. } => return self.say(message).await,
+                Step::Done { message, .. } => return message,
             }
         }
     }
 }
 
-fn is_modern(params: Option<&RawValue>) -> bool {
-    RequestMeta::of(params).protocol_version.is_some()
+fn uninitialized() -> Fault {
+    Fault::new(INVALID_REQUEST, "send `initialize` first, or name 2026-07-28 in `_meta`")
+}
+
+/// The same in both eras.
+fn overloaded() -> Fault {
+    let told = format!(
+        "at most {MOST_REQUESTS} requests and {MOST_LISTENS} listeners are served at once, try again in a moment"
+    );
+    Fault::of(&Failure::new(Kind::Overloaded, told), Era::Legacy)
 }
 
 /// The crib's news for a legacy client on this pipe.
-async fn follow(desk: Arc<Desk>, visit: Arc<Visit>, out: mpsc::Sender<String>) {
-    let mut news = desk.gateway.newsroom().listen();
+async fn follow(
+    desk: Arc<Desk>,
+    visit: Arc<Visit>,
+    mut news: broadcast::Receiver<Arc<News>>,
+    out: mpsc::Sender<String>,
+) {
     loop {
         let heard = tokio::select! {
             () = visit.closed.cancelled() => return,
             heard = news.recv() => heard,
         };
-        let notes = match heard {
-            Ok(news) => feed::legacy(&news, &visit, &desk.gateway),
-            Err(RecvError::Lagged(_)) => vec![feed::Note::plain(feed::TOOLS_CHANGED)],
-            Err(RecvError::Closed) => return,
-        };
+        let Some(notes) = feed::heard(heard, &visit, &desk.gateway) else { return };
         for note in notes {
             if out.send(wire::notification(&note.method, note.params.as_deref())).await.is_err() {
                 return;

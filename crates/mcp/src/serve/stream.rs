@@ -10,10 +10,12 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::Stream as Flow;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 const MOST_EVENTS: usize = 256;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// A stream that ended can be resumed for this long: what was handed to the connection may never have arrived.
+const KEPT: Duration = Duration::from_secs(60);
 /// A comment goes out this often, so that nobody on the way takes the stream for dead.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub const COMMENT: &[u8] = b": keep-alive\n\n";
@@ -38,15 +40,19 @@ struct State {
     last: u64,
     /// The number of the last event a reader took.
     taken: u64,
-    ended: bool,
+    ended: Option<Instant>,
     /// Which reader is the present one; none: 0.
     reader: u64,
     readers: u64,
 }
 
-/// Why a stream cannot be read.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Occupied;
+impl State {
+    fn drop_first(&mut self) {
+        if let Some((_, dropped)) = self.events.pop_front() {
+            self.bytes -= dropped.len();
+        }
+    }
+}
 
 impl Stream {
     pub fn new(number: u64) -> Arc<Self> {
@@ -67,49 +73,58 @@ impl Stream {
             state.bytes += event.len();
             state.events.push_back((number, event));
             while state.events.len() > MOST_EVENTS || (state.bytes > MOST_BYTES && state.events.len() > 1) {
-                if let Some((_, dropped)) = state.events.pop_front() {
-                    state.bytes -= dropped.len();
-                }
+                state.drop_first();
             }
         }
         self.changed.notify_waiters();
     }
 
     pub fn end(&self) {
-        self.state().ended = true;
+        self.state().ended.get_or_insert_with(Instant::now);
         self.changed.notify_waiters();
     }
 
-    /// Ended, and everything in it was read.
-    pub fn is_spent(&self) -> bool {
-        let state = self.state();
-        state.ended && state.taken >= state.last
+    pub fn has_ended(&self) -> bool {
+        self.state().ended.is_some()
+    }
+
+    /// Ended so long ago that nobody comes back for it.
+    pub fn is_stale(&self) -> bool {
+        self.state().ended.is_some_and(|at| at.elapsed() >= KEPT)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.state().bytes
+    }
+
+    /// Forgets what was read, and all that was not but the last; tells how many bytes that were.
+    pub fn shed(&self) -> usize {
+        let mut state = self.state();
+        let before = state.bytes;
+        while state.events.front().is_some_and(|(number, _)| *number <= state.taken || *number < state.last) {
+            state.drop_first();
+        }
+        before - state.bytes
     }
 
     pub fn is_read(&self) -> bool {
         self.state().reader != 0
     }
 
-    /// Reads on from `after`, or from what nobody read yet. A reader that resumes takes the place of the one before;
-    /// one that does not must find the place free.
-    pub fn read(
-        self: &Arc<Self>,
-        after: Option<u64>,
-    ) -> Result<impl Flow<Item = Bytes> + Send + use<>, Occupied> {
+    /// Reads on from `after`, or from what nobody read yet. A reader takes the place of the one before, whose
+    /// connection may be dead without anybody having noticed.
+    pub fn read(self: &Arc<Self>, after: Option<u64>) -> impl Flow<Item = Bytes> + Send + use<> {
         let mut state = self.state();
-        if state.reader != 0 && after.is_none() {
-            return Err(Occupied);
-        }
         state.readers += 1;
         let me = state.readers;
         state.reader = me;
         let reader = Reader { stream: self.clone(), me, at: after.unwrap_or(state.taken) };
         drop(state);
         self.changed.notify_waiters();
-        Ok(futures_util::stream::unfold(reader, |mut reader| async move {
+        futures_util::stream::unfold(reader, |mut reader| async move {
             let bytes = reader.next().await?;
             Some((bytes, reader))
-        }))
+        })
     }
 }
 
@@ -138,7 +153,7 @@ impl Reader {
                     state.taken = state.taken.max(number);
                     return Some(event);
                 }
-                if state.ended {
+                if state.ended.is_some() {
                     return None;
                 }
             }
@@ -170,15 +185,15 @@ mod tests {
         for n in 1..=4 {
             stream.push(&n.to_string());
         }
-        let mut first = Box::pin(stream.read(None).unwrap());
+        let mut first = Box::pin(stream.read(None));
         assert_eq!(first.next().await.unwrap(), "id: 3-1\nevent: message\ndata: 1\n\n");
-        assert_eq!(stream.read(None).err(), Some(Occupied));
-        let mut second = Box::pin(stream.read(Some(2)).unwrap());
+        let mut second = Box::pin(stream.read(Some(2)));
         assert!(second.next().await.unwrap().starts_with(b"id: 3-3\n"));
         assert!(first.next().await.is_none(), "the first reader was replaced");
         stream.end();
         assert!(second.next().await.unwrap().starts_with(b"id: 3-4\n"));
-        assert!(second.next().await.is_none() && stream.is_spent());
+        assert!(second.next().await.is_none() && stream.has_ended());
+        assert_eq!(stream.read(Some(0)).count().await, 4, "nothing says that it arrived");
     }
 
     #[tokio::test]
@@ -188,6 +203,6 @@ mod tests {
             stream.push(&n.to_string());
         }
         stream.end();
-        assert_eq!(stream.read(None).unwrap().count().await, MOST_EVENTS);
+        assert_eq!(stream.read(None).count().await, MOST_EVENTS);
     }
 }

@@ -16,10 +16,7 @@ use toolcrib_core::{
     source::terms::Watch,
 };
 
-use crate::{
-    version::{Era, Version},
-    wire::Id,
-};
+use crate::version::{Era, Version};
 
 /// Most resources one client may watch.
 const MOST_WATCHED: usize = 1000;
@@ -64,7 +61,6 @@ pub struct Visit {
     pub version: Version,
     gateway: Arc<Gateway>,
     log: Mutex<Level>,
-    running: Mutex<HashMap<Id, CancellationToken>>,
     /// Watched resources: where they are, and how this client spells them.
     watched: Mutex<HashMap<(SourceId, String), String>>,
     pub closed: CancellationToken,
@@ -77,7 +73,6 @@ impl Visit {
             version,
             gateway,
             log: Mutex::new(Level::Info),
-            running: Mutex::default(),
             watched: Mutex::default(),
             closed: CancellationToken::new(),
         }
@@ -94,18 +89,6 @@ impl Visit {
 
     pub fn set_log(&self, level: Level) {
         *self.log.lock().unwrap_or_else(PoisonError::into_inner) = level;
-    }
-
-    /// Remembers how to cancel a request while the guard lives.
-    pub fn track(self: &Arc<Self>, id: &Id, cancel: CancellationToken) -> Tracked {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), cancel);
-        Tracked { id: id.clone(), visit: self.clone() }
-    }
-
-    pub fn cancel(&self, id: &Id) {
-        if let Some(cancel) = self.running.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
-            cancel.cancel();
-        }
     }
 
     /// Starts or stops watching a resource this caller may see.
@@ -149,16 +132,5 @@ impl Visit {
                 let _ = gateway.supervisor().watch(&source, &own, Watch::Fewer).await;
             }
         });
-    }
-}
-
-pub struct Tracked {
-    id: Id,
-    visit: Arc<Visit>,
-}
-
-impl Drop for Tracked {
-    fn drop(&mut self) {
-        self.visit.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }

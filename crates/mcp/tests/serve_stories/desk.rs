@@ -1,6 +1,9 @@
 //! A crib with scripted sources behind the real router, and clients that speak to it in raw HTTP.
 
-use std::sync::{Arc, atomic::AtomicUsize};
+use std::{
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -12,6 +15,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{
     caller::{Caller, Callers, Roll},
+    catalog::offer::ShelfSettings,
     policy::Access,
     testing::{ScriptedSource, TestCrib},
 };
@@ -132,4 +136,12 @@ pub fn modern(method: &str, mut params: Value) -> (Vec<(String, String)>, String
 
 pub fn sources() -> Vec<(&'static str, Arc<ScriptedSource>)> {
     vec![("s", ScriptedSource::with_tools(&["echo", "hang", "chatty", "fail"]))]
+}
+
+/// Puts a source in place that may be silent for an hour.
+pub fn patient(counter: &Counter, source: &Arc<ScriptedSource>) {
+    let mut spec = toolcrib_core::testing::spec("s", source);
+    spec.terms.shelf =
+        Arc::new(ShelfSettings { patience: Duration::from_secs(3600), ..ShelfSettings::default() });
+    counter.crib.gateway.supervisor().apply(vec![spec]);
 }
