@@ -45,7 +45,11 @@ fn modern(result: &RawValue, caching: Caching) -> Raw {
     let members = Members::parse_lenient(result);
     let mut object = ObjectWriter::with_capacity(result.get().len() + 192);
     for (key, value) in members.iter().filter(|(key, _)| *key != "_meta") {
-        object.member(key, value);
+        match key {
+            // A source cannot know who may see what the crib shows to some and not to others.
+            "cacheScope" if caching == Caching::Hinted => object.text(key, "private"),
+            key => object.member(key, value),
+        };
     }
     let kind = members.text("resultType");
     if kind.is_none() {
@@ -89,6 +93,9 @@ mod tests {
             r#"{"contents":[],"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"v/k":1,"#
         ));
         assert!(told.contains(r#""name":"toolcrib""#));
+        let shared = json(r#"{"contents":[],"ttlMs":9,"cacheScope":"public"}"#);
+        let told = result(shared, Era::Modern, Caching::Hinted);
+        assert!(told.get().starts_with(r#"{"contents":[],"ttlMs":9,"cacheScope":"private","#), "{told}");
         let asking = result(json(r#"{"resultType":"input_required"}"#), Era::Modern, Caching::Hinted);
         assert!(!asking.get().contains("ttlMs"));
     }
