@@ -48,6 +48,26 @@ impl Fault {
 
     /// The error for a failure, as the asker's era spells it.
     pub fn of(failure: &Failure, era: Era) -> Self {
+        Self::coded(failure, era, code(failure.kind))
+    }
+
+    /// The same where a resource was asked for: one that is not there has a code of its own in the legacy era.
+    pub fn of_resource(failure: &Failure, era: Era) -> Self {
+        match (failure.kind, era) {
+            (Kind::Unknown, Era::Legacy) => Self::coded(failure, era, RESOURCE_NOT_FOUND),
+            _ => Self::of(failure, era),
+        }
+    }
+
+    /// The same where a method was asked for that only a source can know.
+    pub fn of_method(failure: &Failure, era: Era) -> Self {
+        match failure.kind {
+            Kind::Unknown => Self::coded(failure, era, METHOD_NOT_FOUND),
+            _ => Self::of(failure, era),
+        }
+    }
+
+    fn coded(failure: &Failure, era: Era, code: i64) -> Self {
         if let Some(peer) = &failure.peer {
             return Self::passed_on(peer, era);
         }
@@ -56,7 +76,7 @@ impl Fault {
             "fault": failure.kind.fault(),
             "retry": failure.kind.retry(),
         }));
-        Self::with(code(failure.kind), &failure.told, Some(&data))
+        Self::with(code, &failure.told, Some(&data))
     }
 
     /// A source's own error, whole; only codes that mean something else to this era are replaced.

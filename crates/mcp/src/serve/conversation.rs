@@ -26,6 +26,8 @@ pub enum Kindred {
     Tool,
     /// A read, whose result says how long it may be kept.
     Read,
+    /// A method the crib does not know.
+    Method,
     Other,
 }
 
@@ -127,7 +129,11 @@ impl Conversation {
             Err(failure) if failure.kind == Kind::InvalidArguments && self.kindred == Kindred::Tool => {
                 Ok(self.rendered(tool_error(&failure.told)))
             }
-            Err(failure) => Err(Fault::of(&failure, self.era)),
+            Err(failure) => Err(match self.kindred {
+                Kindred::Read => Fault::of_resource(&failure, self.era),
+                Kindred::Method => Fault::of_method(&failure, self.era),
+                Kindred::Tool | Kindred::Other => Fault::of(&failure, self.era),
+            }),
         };
         match told {
             Ok(result) => {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toolcrib_core::{
-    call::Level,
+    call::{Level, Target},
     error::{Failure, Kind},
     raw::{self, Members, ObjectWriter, Raw},
     source::terms::Watch,
 };
 
 use crate::{
-    codes::{Fault, METHOD_NOT_FOUND},
+    codes::Fault,
     meta::RequestMeta,
     serve::{
         Desk, capabilities,
@@ -49,9 +49,6 @@ pub async fn modern(
     }
     match method {
         "server/discover" => done(discovered(desk, asker)),
-        "initialize" | "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
-            Answer::Now(Err(no_such_method(method)))
-        }
         method => call(desk, asker, id, method, params, meta, None),
     }
 }
@@ -94,19 +91,15 @@ fn call(
         Ok(asked) => asked,
         Err(fault) => return Answer::Now(Err(fault)),
     };
-    let kindred = match method {
-        "tools/call" => Kindred::Tool,
-        "resources/read" => Kindred::Read,
-        _ => Kindred::Other,
+    let kindred = match asked.call.target {
+        Target::Tool(_) => Kindred::Tool,
+        Target::Resource(_) => Kindred::Read,
+        Target::Method { .. } => Kindred::Method,
+        Target::Prompt(_) | Target::CompletePrompt(_) | Target::CompleteResource(_) => Kindred::Other,
     };
     let log = asked.call.carry.log;
     let running = desk.gateway.call(asked.call);
     Answer::Later(Box::new(Conversation::new(running, id, kindred, asker.era, asked.token, log)))
-}
-
-pub fn no_such_method(method: &str) -> Fault {
-    let shown: String = method.chars().take(100).collect();
-    Fault::new(METHOD_NOT_FOUND, &format!("no such method: `{shown}`"))
 }
 
 async fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Result<Raw, Fault> {
@@ -124,7 +117,10 @@ async fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Res
 async fn watch(visit: &Visit, asker: &Asker, params: Option<&RawValue>, change: Watch) -> Result<Raw, Fault> {
     let uri = params.map(Members::parse_lenient).and_then(|members| members.text("uri"));
     let uri = uri.ok_or_else(|| invalid("`params.uri` must be a string"))?;
-    visit.watch(&asker.caller, &uri, change).await.map_err(|failure| Fault::of(&failure, Era::Legacy))?;
+    visit
+        .watch(&asker.caller, &uri, change)
+        .await
+        .map_err(|failure| Fault::of_resource(&failure, Era::Legacy))?;
     Ok(raw::empty_object())
 }
 

@@ -8,7 +8,7 @@ use toolcrib_core::{
 };
 
 use crate::{
-    codes::{Fault, INVALID_PARAMS},
+    codes::{Fault, INVALID_PARAMS, METHOD_NOT_FOUND},
     meta::RequestMeta,
     serve::visit::Asker,
     version::Era,
@@ -16,6 +16,29 @@ use crate::{
 
 /// The key by which a request for a method the crib does not know names its source.
 const SOURCE: &str = "toolcrib/source";
+
+/// What the protocol itself defines, in any era and for either side. Where the crib does not serve one of these, there is
+/// none; it never becomes a source's business. Extensions, such as tasks, do.
+const OWN: [&str; 18] = [
+    "completion/complete",
+    "elicitation/create",
+    "initialize",
+    "logging/setLevel",
+    "ping",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "roots/list",
+    "sampling/createMessage",
+    "server/discover",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
 
 /// A call, and the client's own progress token.
 pub struct Asked {
@@ -80,6 +103,9 @@ fn target(
         "prompts/get" => (Target::Prompt(text("name")?), &["name", "arguments"]),
         "resources/read" => (Target::Resource(text("uri")?), &["uri"]),
         "completion/complete" => (completed(members)?, &["ref"]),
+        method if OWN.contains(&method) || method.starts_with("notifications/") => {
+            return Err(no_such_method(method));
+        }
         method => {
             let named = meta.rest.iter().position(|(key, _)| key == SOURCE).map(|at| meta.rest.remove(at).1);
             let source = named.and_then(|raw| toolcrib_core::raw::text(&raw));
@@ -104,4 +130,9 @@ fn completed(members: &Members<'_>) -> Result<Target, Fault> {
 
 pub fn invalid(message: &str) -> Fault {
     Fault::new(INVALID_PARAMS, message)
+}
+
+fn no_such_method(method: &str) -> Fault {
+    let shown: String = method.chars().take(100).collect();
+    Fault::new(METHOD_NOT_FOUND, &format!("no such method: `{shown}`"))
 }
