@@ -1,9 +1,11 @@
 //! The side that listens: one endpoint, both eras, over HTTP and stdio.
 //!
-//! Read `http` (bytes become one request, the era is settled), then `modern` or `legacy`, then `dispatch` (a method
+//! Read `http` (`door`, then bytes become one request, the era is settled), then `modern` or `legacy`, then `dispatch` (a method
 //! becomes a list or a call). Nothing here decides who may do what; that is asked of core, on every request.
 
 pub mod http;
+
+mod door;
 
 mod legacy;
 mod modern;

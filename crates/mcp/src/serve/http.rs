@@ -1,4 +1,4 @@
-//! `/mcp` over HTTP: the door, the caller, the body, and which era a request belongs to.
+//! `/mcp` over HTTP: the caller, the body, and which era a request belongs to. What comes here passed the `door`.
 //!
 //! A request whose `_meta` or version header names the modern revision is served by itself; everything else belongs
 //! to a legacy session. Next: `modern`, `legacy`.
@@ -20,7 +20,7 @@ use toolcrib_core::{call::Surface, caller::Caller, catalog::Style};
 use crate::{
     codes::{Fault, INVALID_REQUEST, PARSE_ERROR},
     meta::RequestMeta,
-    serve::{Desk, legacy, modern, session::Sessions, visit::Asker},
+    serve::{Desk, door, legacy, modern, session::Sessions, visit::Asker},
     version::{Era, Version},
     wire::{self, Id, Malformed, Message},
 };
@@ -43,7 +43,18 @@ pub fn router(desk: Arc<Desk>) -> Router {
 }
 
 async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    endpoint.answer(request).await.unwrap_or_else(|refusal| refusal)
+    let origin = match door::admit(&endpoint.desk.settings.doorway, request.headers()) {
+        Ok(origin) => origin,
+        Err(refusal) => return refusal,
+    };
+    let mut response = match origin.is_some() && request.method() == Method::OPTIONS {
+        true => door::preflight(request.headers()),
+        false => endpoint.answer(request).await.unwrap_or_else(|refusal| refusal),
+    };
+    if let Some(origin) = origin {
+        door::share(&mut response, origin);
+    }
+    response
 }
 
 impl Endpoint {
@@ -51,13 +62,8 @@ impl Endpoint {
     async fn answer(&self, request: Request) -> Result<Response, Response> {
         let (head, body) = request.into_parts();
         let headers = &head.headers;
-        let settings = &self.desk.settings;
-        settings
-            .doorway
-            .admits(text(headers, header::HOST.as_str()), text(headers, header::ORIGIN.as_str()))
-            .map_err(|away| refusal(StatusCode::FORBIDDEN, &away.to_string()))?;
         let caller = self.recognise(headers)?;
-        let style = style(head.uri.query()).unwrap_or(settings.style);
+        let style = style(head.uri.query()).unwrap_or(self.desk.settings.style);
         match head.method {
             Method::POST => {
                 let body = self.body(headers, body).await?;
@@ -141,7 +147,7 @@ fn style(query: Option<&str>) -> Option<Style> {
     query?.split('&').find_map(|pair| pair.strip_prefix("names=")).and_then(Style::parse)
 }
 
-/// A header that occurs once and is text.
+/// A header that occurs once and is text. Where another would be a danger the `door` has refused it.
 pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;

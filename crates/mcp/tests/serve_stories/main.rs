@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod desk;
+mod door;
 mod errors;
 mod legacy;
 mod modern;
