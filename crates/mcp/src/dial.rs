@@ -26,6 +26,7 @@ mod ear;
 mod listen;
 mod offer;
 mod params;
+mod standing;
 
 use std::{
     path::PathBuf,
@@ -34,6 +35,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use tokio::sync::mpsc;
 use toolcrib_core::{
     error::Failure,
@@ -84,27 +86,25 @@ impl StdioDialer {
 
     async fn connect(&self, ear: &Arc<Ear>) -> Result<Arc<Upstream>, Trouble> {
         let known = self.told.or_else(|| self.era.recall());
-        let start = || stdio::open(&self.launch, ear.clone()).map(Arc::new).map_err(Trouble::Failed);
-        let link = start()?;
-        match greet(&*link, known, PROCESS_WAIT).await {
-            Ok(peer) => Ok(Upstream::new(link, ear.clone(), peer)),
+        match self.attempt(ear, known).await {
             // Some old servers die of a question they do not know: once more, without it.
-            Err(Trouble::Gone(_)) if known.is_none() => {
-                link.close().await;
-                let link = start()?;
-                match greet(&*link, Some(Era::Legacy), PROCESS_WAIT).await {
-                    Ok(peer) => Ok(Upstream::new(link, ear.clone(), peer)),
-                    Err(trouble) => {
-                        link.close().await;
-                        Err(trouble)
-                    }
-                }
-            }
-            Err(trouble) => {
-                link.close().await;
-                Err(trouble)
-            }
+            Err(Trouble::Gone(_)) if known.is_none() => self.attempt(ear, Some(Era::Legacy)).await,
+            attempted => attempted,
         }
+    }
+
+    async fn attempt(&self, ear: &Arc<Ear>, known: Option<Era>) -> Result<Arc<Upstream>, Trouble> {
+        let link = Arc::new(stdio::open(&self.launch, ear.clone()).map_err(Trouble::Failed)?);
+        let mut trouble = match greet(&*link, known, PROCESS_WAIT).await {
+            Ok(peer) => return Ok(Upstream::new(link, ear.clone(), peer)),
+            Err(trouble) => trouble,
+        };
+        // Nothing was called yet, so the process can only have spoken of itself.
+        if let (Trouble::Gone(failure), Some(why)) = (&mut trouble, link.lost().now_or_never()) {
+            failure.told = why;
+        }
+        link.close().await;
+        Err(trouble)
     }
 }
 

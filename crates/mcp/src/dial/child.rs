@@ -21,7 +21,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::error::{Failure, Kind};
 
-use crate::dial::lines::{Lines, Overlong};
+use crate::dial::{
+    lines::{Lines, Overlong},
+    link::Ended,
+};
 
 /// How long a child may take to leave by itself once its input is closed, and again once it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -163,14 +166,15 @@ impl Epitaph {
         self.gone.cancelled().await;
     }
 
-    /// Why the child's output ended, as far as can be learnt in a moment.
-    pub async fn words(&self) -> String {
+    /// Why the child's output ended, as far as can be learnt in a moment. Only operators read what it said: a server
+    /// that logs its requests says what callers sent.
+    pub async fn ended(&self) -> Ended {
         let mut status = self.status.subscribe();
         let ended = match timeout(Duration::from_millis(500), status.wait_for(Option::is_some)).await {
             Ok(Ok(status)) => status.clone(),
             _ => None,
         };
-        let mut words = match ended {
+        let told = match ended {
             Some(status) => {
                 let _ = timeout(Duration::from_millis(200), self.silent.cancelled()).await;
                 format!("the process ended ({status})")
@@ -178,13 +182,14 @@ impl Epitaph {
             None => "the process closed its output".to_owned(),
         };
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut why = told.clone();
         if !said.is_empty() {
             let all = said.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
             let surplus = all.chars().count().saturating_sub(LONGEST_QUOTE);
-            words.push_str("; it said: ");
-            words.extend(all.chars().skip(surplus));
+            why.push_str("; it said: ");
+            why.extend(all.chars().skip(surplus));
         }
-        words
+        Ended { failure: Failure::new(Kind::Unavailable, told), why }
     }
 
     async fn listen(self: Arc<Self>, stderr: ChildStderr, command: String) {

@@ -1,11 +1,18 @@
 //! A live connection to an MCP source, whatever it runs over: what core asks of a source, said in MCP.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use serde::Deserialize;
-use serde_json::{json, value::RawValue};
-use tokio::sync::{Mutex, watch};
+use serde_json::value::RawValue;
+use tokio::sync::watch;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -15,16 +22,17 @@ use toolcrib_core::{
     catalog::Offer,
     error::{Failure, Kind},
     policy::Permit,
-    raw,
-    source::{Connection, Facts, Source},
+    source::{Connection, Facts, Lists, Source, Tidings},
 };
 
 use crate::{
+    codes,
     dial::{
         ear::Ear,
-        link::{Ask, Link, Trouble},
+        link::{Link, Trouble},
         listen, offer, params,
         peer::Peer,
+        standing::Standing,
     },
     version::Era,
 };
@@ -34,26 +42,21 @@ pub(crate) struct Upstream {
     ear: Arc<Ear>,
     peer: Peer,
     watched: watch::Sender<BTreeSet<String>>,
-    /// What a legacy source was asked to report, so that only the difference is asked for.
-    standing: Arc<Mutex<Standing>>,
-    /// The task that listens, or restores.
+    /// What a legacy source is asked to report.
+    standing: Arc<Standing>,
+    /// Something was called: from now on the source's words may be those of a caller.
+    called: AtomicBool,
+    /// The task that listens, or asks a legacy source to report.
     beside: TaskTracker,
     stop: CancellationToken,
     _stop_on_drop: DropGuard,
-}
-
-/// What a legacy source remembers for us in its session.
-#[derive(Default)]
-struct Standing {
-    subscribed: BTreeSet<String>,
-    level: Option<Level>,
 }
 
 impl Upstream {
     pub fn new(link: Arc<dyn Link>, ear: Arc<Ear>, peer: Peer) -> Arc<Self> {
         let stop = CancellationToken::new();
         let watched = watch::Sender::new(BTreeSet::new());
-        let standing = Arc::new(Mutex::new(Standing::default()));
+        let standing = Standing::new(stop.clone());
         let (own, ended, beside) = (link.clone(), stop.clone(), TaskTracker::new());
         match peer.era() {
             Era::Modern => {
@@ -61,59 +64,24 @@ impl Upstream {
                 beside.spawn(async move { ended.run_until_cancelled(listening).await });
             }
             Era::Legacy => {
-                let restoring = restore(own, standing.clone());
-                beside.spawn(async move { ended.run_until_cancelled(restoring).await });
+                let asking = standing.clone().keep(own);
+                beside.spawn(async move { ended.run_until_cancelled(asking).await });
             }
         }
         beside.close();
         let _stop_on_drop = stop.clone().drop_guard();
-        Arc::new(Self { link, ear, peer, watched, standing, beside, stop, _stop_on_drop })
+        let called = AtomicBool::new(false);
+        Arc::new(Self { link, ear, peer, watched, standing, called, beside, stop, _stop_on_drop })
     }
 
     pub fn era(&self) -> Era {
         self.peer.era()
     }
 
-    async fn subscribe(&self, uris: BTreeSet<String>) -> Result<(), Trouble> {
-        let mut standing = self.standing.lock().await;
-        let gone: Vec<String> = standing.subscribed.difference(&uris).cloned().collect();
-        let new: Vec<String> = uris.difference(&standing.subscribed).cloned().collect();
-        for uri in gone {
-            // Whether or not the source agrees, nobody asks for it any more.
-            standing.subscribed.remove(&uri);
-            if let Err(trouble) = self.link.request(about("resources/unsubscribe", &uri), None).await {
-                tracing::debug!(?trouble, "a source did not end its reports of a resource");
-            }
-        }
-        for uri in new {
-            self.link.request(about("resources/subscribe", &uri), None).await?;
-            standing.subscribed.insert(uri);
-        }
-        Ok(())
-    }
-}
-
-fn about(method: &str, uri: &str) -> Ask {
-    Ask::new(method, Some(raw::from(&json!({ "uri": uri }))))
-}
-
-fn loudness(level: Level) -> Ask {
-    Ask::new("logging/setLevel", Some(raw::from(&json!({ "level": level.word() }))))
-}
-
-/// Asks a new session for what the forgotten one was asked for.
-async fn restore(link: Arc<dyn Link>, standing: Arc<Mutex<Standing>>) {
-    loop {
-        link.renewed().await;
-        let (subscribed, level) = {
-            let standing = standing.lock().await;
-            (standing.subscribed.clone(), standing.level)
-        };
-        let asks = subscribed.iter().map(|uri| about("resources/subscribe", uri)).chain(level.map(loudness));
-        for ask in asks {
-            if let Err(trouble) = link.request(ask, None).await {
-                tracing::debug!(?trouble, "a new session did not take what the old one had");
-            }
+    /// A modern source that finds headers and body apart defines the tool otherwise than when it was listed.
+    fn look_again(&self, trouble: &Trouble) {
+        if self.peer.era() == Era::Modern && trouble.code() == Some(codes::HEADER_MISMATCH) {
+            self.ear.tell(Tidings::ListChanged(Lists { tools: true, ..Lists::default() }));
         }
     }
 }
@@ -148,6 +116,7 @@ impl Source for Upstream {
         events: Events,
         cancel: CancellationToken,
     ) -> Result<Reply, Failure> {
+        self.called.store(true, Ordering::Relaxed);
         let invocation = permit.spend();
         let following = (invocation.carry.progress == Progress::Wanted).then(|| self.ear.follow(&events));
         let token = following.as_ref().map(|following| following.token);
@@ -156,7 +125,7 @@ impl Source for Upstream {
             answered = self.link.request(ask, Some(&events)) => answered,
             () = cancel.cancelled() => return Err(Failure::new(Kind::Cancelled, "the call was called off")),
         };
-        let result = answered?;
+        let result = answered.inspect_err(|trouble| self.look_again(trouble))?;
         Ok(Reply { outcome: outcome(&result), result })
     }
 }
@@ -172,7 +141,15 @@ impl Connection for Upstream {
     }
 
     async fn offer(&self) -> Result<Offer, Failure> {
-        offer::read(&*self.link, &self.peer).await
+        let mut offered = offer::read(&*self.link, &self.peer).await;
+        // A source that ended before anything was called can only have spoken of itself.
+        if let Err(failure) = &mut offered
+            && !self.called.load(Ordering::Relaxed)
+            && let Some(why) = self.link.lost().now_or_never()
+        {
+            failure.told = why;
+        }
+        offered
     }
 
     async fn watch(&self, uris: BTreeSet<String>) -> Result<(), Failure> {
@@ -185,7 +162,7 @@ impl Connection for Upstream {
                 });
                 Ok(())
             }
-            Era::Legacy => Ok(self.subscribe(uris).await?),
+            Era::Legacy => self.standing.watch(uris).await,
         }
     }
 
@@ -193,9 +170,7 @@ impl Connection for Upstream {
         if self.peer.era() == Era::Modern || !self.peer.can.logging {
             return Ok(());
         }
-        self.standing.lock().await.level = Some(level);
-        self.link.request(loudness(level), None).await?;
-        Ok(())
+        self.standing.hear(level).await
     }
 
     async fn lost(&self) -> String {

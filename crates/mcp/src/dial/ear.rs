@@ -1,9 +1,10 @@
 //! Where everything a source says beside its answers is sorted: to the call it belongs to, or to the supervisor.
 //!
-//! Never waits: what does not fit a bounded channel is dropped with a line in the log.
+//! Never waits. When the supervisor is behind, log messages and unknown notices are dropped; news of lists and of
+//! resources is put together and told as soon as there is room, since whoever missed it would stay wrong for good.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -11,7 +12,7 @@ use std::{
 };
 
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use toolcrib_core::{
     call::{Event, Events, Level},
     raw::{self, Members, ObjectWriter, Raw},
@@ -20,10 +21,50 @@ use toolcrib_core::{
 
 use crate::meta;
 
+/// Resources whose news may wait for room; the news of more is dropped.
+const MOST_OVERDUE: usize = 1024;
+
 pub(crate) struct Ear {
     tidings: mpsc::Sender<Tidings>,
+    overdue: Arc<Mutex<Overdue>>,
     following: Mutex<HashMap<u64, Events>>,
     next: AtomicU64,
+}
+
+/// News that found no room. Somebody waits to tell it exactly while it is not empty.
+#[derive(Default)]
+struct Overdue {
+    lists: Option<Lists>,
+    /// The last news of each resource, by its uri.
+    resources: BTreeMap<String, Raw>,
+}
+
+impl Overdue {
+    fn is_empty(&self) -> bool {
+        self.lists.is_none() && self.resources.is_empty()
+    }
+
+    /// Keeps what must not be lost; gives back what may be.
+    fn keep(&mut self, tidings: Tidings) -> Option<Tidings> {
+        match tidings {
+            Tidings::ListChanged(lists) => self.lists = Some(lists | self.lists.unwrap_or_default()),
+            Tidings::ResourceUpdated { uri, message }
+                if self.resources.len() < MOST_OVERDUE || self.resources.contains_key(&uri) =>
+            {
+                self.resources.insert(uri, message);
+            }
+            tidings => return Some(tidings),
+        }
+        None
+    }
+
+    fn next(&mut self) -> Option<Tidings> {
+        let lists = self.lists.take().map(Tidings::ListChanged);
+        lists.or_else(|| {
+            let (uri, message) = self.resources.pop_first()?;
+            Some(Tidings::ResourceUpdated { uri, message })
+        })
+    }
 }
 
 /// A call whose progress is followed until this is dropped.
@@ -40,7 +81,8 @@ impl Drop for Following {
 
 impl Ear {
     pub fn new(tidings: mpsc::Sender<Tidings>) -> Arc<Self> {
-        Arc::new(Self { tidings, following: Mutex::default(), next: AtomicU64::new(1) })
+        let next = AtomicU64::new(1);
+        Arc::new(Self { tidings, overdue: Arc::default(), following: Mutex::default(), next })
     }
 
     /// A progress token of our own, tied to `events`.
@@ -107,9 +149,33 @@ impl Ear {
         }
     }
 
-    fn tell(&self, tidings: Tidings) {
-        if let Err(error) = self.tidings.try_send(tidings) {
-            tracing::debug!(%error, "what a source said was dropped");
+    pub fn tell(&self, tidings: Tidings) {
+        let mut overdue = self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = match tidings {
+            // Not ahead of what came before it.
+            Tidings::ListChanged(_) | Tidings::ResourceUpdated { .. } if !overdue.is_empty() => Err(tidings),
+            tidings => self.tidings.try_send(tidings).map_err(TrySendError::into_inner),
+        };
+        let waited_for = !overdue.is_empty();
+        let dropped = told.err().and_then(|tidings| overdue.keep(tidings));
+        if dropped.is_some() {
+            tracing::debug!("what a source said was dropped: there is no room for it");
+        }
+        if !waited_for && !overdue.is_empty() {
+            tokio::spawn(catch_up(self.tidings.clone(), self.overdue.clone()));
+        }
+    }
+}
+
+/// Tells what is overdue, piece by piece, as room comes.
+async fn catch_up(tidings: mpsc::Sender<Tidings>, overdue: Arc<Mutex<Overdue>>) {
+    while let Ok(room) = tidings.reserve().await {
+        let mut overdue = overdue.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(next) = overdue.next() {
+            room.send(next);
+        }
+        if overdue.is_empty() {
+            return;
         }
     }
 }
@@ -152,6 +218,27 @@ mod tests {
         );
         let untouched = r#"{"a": 1 ,"_meta": {"b" :2}}"#;
         assert_eq!(without_reserved(json(untouched)).get(), untouched);
+    }
+
+    #[tokio::test]
+    async fn news_of_lists_and_resources_waits_until_there_is_room() {
+        let (sender, mut tidings) = mpsc::channel(1);
+        let ear = Ear::new(sender);
+        let updated = |n: u32| Some(json(&format!(r#"{{"uri":"a:b","n":{n}}}"#)));
+        ear.hear("notifications/message", None, None);
+        ear.hear("notifications/tools/list_changed", None, None);
+        ear.hear("notifications/resources/updated", updated(1), None);
+        ear.hear("notifications/prompts/list_changed", None, None);
+        ear.hear("notifications/resources/updated", updated(2), None);
+        ear.hear("notifications/message", None, None);
+        assert!(matches!(tidings.recv().await, Some(Tidings::Log { .. })));
+        let both = Lists { tools: true, prompts: true, resources: false };
+        assert!(matches!(tidings.recv().await, Some(Tidings::ListChanged(lists)) if lists == both));
+        assert!(matches!(tidings.recv().await, Some(Tidings::ResourceUpdated { message, .. })
+            if message.get().contains(r#""n":2"#)));
+        assert!(tidings.try_recv().is_err(), "log messages are dropped when there is no room");
+        ear.hear("notifications/tools/list_changed", None, None);
+        assert!(matches!(tidings.recv().await, Some(Tidings::ListChanged(_))));
     }
 
     #[test]

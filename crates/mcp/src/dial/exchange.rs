@@ -11,7 +11,7 @@ use toolcrib_core::{call::Events, error::Kind, raw::Raw};
 use crate::{
     dial::{
         get,
-        http::{Recall, SESSION, Wire},
+        http::{Recall, SESSION, Terms, Wire},
         link::{Ask, Trouble, object, retort},
         stream::{EventStream, message},
         web::{body, media_type},
@@ -30,18 +30,23 @@ enum Heard {
 }
 
 impl Wire {
-    pub async fn exchange(self: &Arc<Self>, ask: &Ask, call: Option<&Events>) -> Result<Raw, Trouble> {
-        let terms = self.terms();
+    /// Sends under `terms`; a greeting that opens a session leaves it there.
+    pub async fn exchange(
+        self: &Arc<Self>,
+        ask: &Ask,
+        call: Option<&Events>,
+        terms: &mut Terms,
+    ) -> Result<Raw, Trouble> {
         let id = self.fresh_id();
-        let recall = Recall::new(self, &id, ask, &terms);
+        let recall = Recall::new(self, &id, ask, terms);
         let text = wire::request(&id, &ask.method, ask.params.as_deref());
-        let sent = self.place.send(self.post(text, &ask.method, Some(ask), &terms)).await;
+        let sent = self.place.send(self.post(text, &ask.method, Some(ask), terms)).await;
         let answer = match sent {
             Ok(response) => {
                 if ask.method == "initialize" && response.status().is_success() {
-                    self.open_session(response.headers().get(SESSION).cloned());
+                    terms.session = response.headers().get(SESSION).cloned();
                 }
-                self.receive(response, &id, call, terms.session.is_some()).await
+                self.receive(response, &id, call, terms).await
             }
             Err(trouble) => Err(trouble),
         };
@@ -54,16 +59,16 @@ impl Wire {
         response: Response,
         id: &Id,
         call: Option<&Events>,
-        in_session: bool,
+        terms: &Terms,
     ) -> Result<Raw, Trouble> {
         let status = response.status();
         if matches!(status.as_u16(), 401 | 403) {
             return Err(self.place.refused(status));
         }
         if status.is_success() && media_type(&response) == "text/event-stream" {
-            return self.follow(EventStream::new(response), id, call).await;
+            return self.follow(EventStream::new(response), id, call, terms).await;
         }
-        let legacy = self.terms().version.map(Version::era) != Some(Era::Modern);
+        let legacy = terms.version.map(Version::era) != Some(Era::Modern);
         let bytes = body(response).await?;
         let answer = match Message::parse(&bytes) {
             Ok(Message::Response { id: Some(answered), answer }) if answered == *id => Some(answer),
@@ -72,10 +77,12 @@ impl Wire {
             _ => None,
         };
         match answer {
-            _ if status.as_u16() == 404 && in_session && legacy => match self.place.refused(status) {
-                Trouble::Status(_, failure) => Err(Trouble::SessionGone(failure)),
-                trouble => Err(trouble),
-            },
+            _ if status.as_u16() == 404 && terms.session.is_some() && legacy => {
+                match self.place.refused(status) {
+                    Trouble::Status(_, failure) => Err(Trouble::SessionGone(failure)),
+                    trouble => Err(trouble),
+                }
+            }
             Some(answer) => answer.map_err(Trouble::Refused).and_then(object),
             None if status.is_success() => Err(Trouble::failed(
                 Kind::BadSource,
@@ -91,6 +98,7 @@ impl Wire {
         mut stream: EventStream,
         id: &Id,
         call: Option<&Events>,
+        terms: &Terms,
     ) -> Result<Raw, Trouble> {
         let mut idle = 0;
         loop {
@@ -109,13 +117,13 @@ impl Wire {
                     Err(failure) => break Some(failure),
                 }
             };
-            let legacy = self.terms().version.map(Version::era) == Some(Era::Legacy);
+            let legacy = terms.version.map(Version::era) == Some(Era::Legacy);
             idle = if heard_any { 0 } else { idle + 1 };
             match stream.last_id.clone().filter(|_| legacy && idle < MOST_RESUMPTIONS) {
                 Some(last) => {
                     let wait = Duration::from_millis(stream.retry_ms.unwrap_or(500).min(30_000));
                     tokio::time::sleep(wait).await;
-                    stream = get::open(self, Some(&last)).await?;
+                    stream = get::open(self, Some(&last), terms).await?;
                     stream.last_id = Some(last);
                 }
                 None => {
@@ -147,7 +155,7 @@ impl Wire {
             Ok(Message::Request { id, method, .. }) => {
                 let (wire, text) = (self.clone(), retort(&id, &method));
                 tokio::spawn(async move {
-                    if let Err(trouble) = wire.tell(text, &method).await {
+                    if let Err(trouble) = wire.tell(text, &method, &wire.terms()).await {
                         tracing::debug!(?trouble, "a question of the source was not answered");
                     }
                 });

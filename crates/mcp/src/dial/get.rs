@@ -9,7 +9,7 @@ use toolcrib_core::error::Kind;
 
 use crate::{
     dial::{
-        http::Wire,
+        http::{Terms, Wire},
         link::Trouble,
         stream::{EventStream, message},
         web::media_type,
@@ -20,9 +20,9 @@ use crate::{
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Opens the stream, from after the event `last` on.
-pub(crate) async fn open(wire: &Wire, last: Option<&str>) -> Result<EventStream, Trouble> {
+pub(crate) async fn open(wire: &Wire, last: Option<&str>, terms: &Terms) -> Result<EventStream, Trouble> {
     let mut request = wire
-        .dressed(Method::GET, &wire.terms())
+        .dressed(Method::GET, terms)
         .header(http::header::ACCEPT, HeaderValue::from_static("text/event-stream"));
     if let Some(last) = last.and_then(|last| HeaderValue::try_from(last).ok()) {
         request = request.header("last-event-id", last);
@@ -63,7 +63,7 @@ async fn attend(wire: &Arc<Wire>) {
     let mut wait = Duration::from_secs(1);
     loop {
         let mut asked = None;
-        match open(wire, last.as_deref()).await {
+        match open(wire, last.as_deref(), &wire.terms()).await {
             Ok(mut stream) => {
                 while let Ok(Some(event)) = stream.next().await {
                     wait = Duration::from_secs(1);
@@ -78,7 +78,7 @@ async fn attend(wire: &Arc<Wire>) {
                 tracing::debug!(%status, place = wire.place.shown(), "the source has no stream of its own");
                 return;
             }
-            Err(Trouble::Gone(failure)) => return wire.end.set(failure),
+            Err(Trouble::Gone(failure)) => return wire.end.set(failure.into()),
             Err(trouble) => tracing::debug!(?trouble, "the stream of a source could not be opened"),
         }
         tokio::time::sleep(asked.unwrap_or(wait).min(LONGEST_WAIT)).await;

@@ -87,10 +87,6 @@ impl Wire {
         change(&mut self.terms.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub fn open_session(&self, session: Option<HeaderValue>) {
-        self.set(|terms| terms.session = session);
-    }
-
     /// A request with the headers every request of this connection has.
     pub fn dressed(&self, method: Method, terms: &Terms) -> RequestBuilder {
         let mut headers = HeaderMap::new();
@@ -135,9 +131,8 @@ impl Wire {
     }
 
     /// Sends what wants no answer: notifications, and answers to the source.
-    pub async fn tell(&self, text: String, method: &str) -> Result<(), Trouble> {
-        let terms = self.terms();
-        let response = self.place.send(self.post(text, method, None, &terms)).await?;
+    pub async fn tell(&self, text: String, method: &str, terms: &Terms) -> Result<(), Trouble> {
+        let response = self.place.send(self.post(text, method, None, terms)).await?;
         let status = response.status();
         if status.is_success() { Ok(()) } else { Err(self.place.refused(status)) }
     }
@@ -149,24 +144,25 @@ impl Wire {
     /// Marks the connection lost where that is what the trouble means.
     fn noticed(&self, trouble: Trouble) -> Trouble {
         if let Trouble::Gone(failure) = &trouble {
-            self.end.set(failure.clone());
+            self.end.set(failure.clone().into());
         }
         trouble
     }
 
-    /// Opens a new session in place of `stale`; whoever comes second finds it done.
+    /// Opens a new session in place of `stale`; whoever comes second finds it done. Until it is open, the old terms
+    /// stay in force: a request under them is told that its session is gone, and waits here for the new one.
     async fn revive(self: &Arc<Self>, stale: Option<HeaderValue>) -> Result<(), Trouble> {
         let _alone = self.reviving.lock().await;
         if self.terms().session != stale {
             return Ok(());
         }
         tracing::debug!(place = self.place.shown(), "the session was forgotten; opening a new one");
-        self.set(|terms| *terms = Terms::default());
-        let result = self.exchange(&era::greeting(), None).await?;
-        let version = era::agreed(&result)?;
-        self.set(|terms| terms.version = Some(version));
+        let mut fresh = Terms::default();
+        let result = self.exchange(&era::greeting(), None, &mut fresh).await?;
+        fresh.version = Some(era::agreed(&result)?);
         let initialized = "notifications/initialized";
-        self.tell(wire::notification(initialized, None), initialized).await?;
+        self.tell(wire::notification(initialized, None), initialized, &fresh).await?;
+        self.set(|terms| *terms = fresh);
         self.renewed.notify_one();
         get::listen(self);
         Ok(())
@@ -177,13 +173,15 @@ impl Wire {
 pub(crate) struct Recall {
     wire: Weak<Wire>,
     id: Id,
+    terms: Terms,
     armed: bool,
 }
 
 impl Recall {
     pub fn new(wire: &Arc<Wire>, id: &Id, ask: &Ask, terms: &Terms) -> Self {
         let legacy = terms.version.map(Version::era) == Some(Era::Legacy);
-        Self { wire: Arc::downgrade(wire), id: id.clone(), armed: legacy && ask.abandon == Abandon::AndTell }
+        let armed = legacy && ask.abandon == Abandon::AndTell;
+        Self { wire: Arc::downgrade(wire), id: id.clone(), terms: terms.clone(), armed }
     }
 
     pub fn disarm(mut self) {
@@ -194,10 +192,10 @@ impl Recall {
 impl Drop for Recall {
     fn drop(&mut self) {
         let (true, Some(wire)) = (self.armed, self.wire.upgrade()) else { return };
-        let text = cancelled(&self.id);
+        let (text, terms) = (cancelled(&self.id), std::mem::take(&mut self.terms));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                if let Err(trouble) = wire.tell(text, "notifications/cancelled").await {
+                if let Err(trouble) = wire.tell(text, "notifications/cancelled", &terms).await {
                     tracing::debug!(?trouble, "calling off a request did not reach the source");
                 }
             });
@@ -208,13 +206,17 @@ impl Drop for Recall {
 #[async_trait]
 impl Link for HttpLink {
     async fn request(&self, ask: Ask, call: Option<&Events>) -> Result<Raw, Trouble> {
-        let session = self.wire.terms().session;
-        let answer = match self.wire.exchange(&ask, call).await {
-            Err(Trouble::SessionGone(_)) => match self.wire.revive(session).await {
-                Ok(()) => self.wire.exchange(&ask, call).await,
+        let mut terms = self.wire.terms();
+        let answer = match self.wire.exchange(&ask, call, &mut terms).await {
+            Err(Trouble::SessionGone(_)) => match self.wire.revive(terms.session).await {
+                Ok(()) => self.wire.exchange(&ask, call, &mut self.wire.terms()).await,
                 // Without a session there is nothing to go on with.
                 Err(trouble) => Err(Trouble::Gone(trouble.into())),
             },
+            Ok(greeted) if ask.method == "initialize" => {
+                self.wire.set(|now| now.session = terms.session);
+                Ok(greeted)
+            }
             answer => answer,
         };
         answer.map_err(|trouble| self.wire.noticed(trouble))
@@ -222,7 +224,7 @@ impl Link for HttpLink {
 
     async fn notify(&self, method: &str, params: Option<Raw>) -> Result<(), Trouble> {
         let text = wire::notification(method, params.as_deref());
-        self.wire.tell(text, method).await.map_err(|trouble| self.wire.noticed(trouble))
+        self.wire.tell(text, method, &self.wire.terms()).await.map_err(|trouble| self.wire.noticed(trouble))
     }
 
     fn settle(&self, version: Option<Version>) {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use toolcrib_core::{
-    call::Events,
+    call::{Events, Level},
     error::{Failure, Kind},
     raw::{ObjectWriter, Raw},
 };
@@ -59,6 +59,8 @@ pub(crate) struct Ask {
     pub mirrored: Vec<(String, String)>,
     /// The W3C trace context, where the wire has headers for it.
     pub trace: Vec<(&'static str, String)>,
+    /// From which loudness on the caller wants log messages.
+    pub log: Option<Level>,
     pub abandon: Abandon,
 }
 
@@ -70,6 +72,7 @@ impl Ask {
             name: None,
             mirrored: Vec::new(),
             trace: Vec::new(),
+            log: None,
             abandon: Abandon::AndTell,
         }
     }
@@ -119,7 +122,7 @@ impl Trouble {
 impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
         match trouble {
-            Trouble::Refused(object) => codes::failure(&object),
+            Trouble::Refused(object) => refused(&object),
             Trouble::Status(_, failure)
             | Trouble::SessionGone(failure)
             | Trouble::Gone(failure)
@@ -128,9 +131,42 @@ impl From<Trouble> for Failure {
     }
 }
 
+/// A source's error as a failure. What it says of the hop between the crib and itself is not passed on: the caller
+/// would take it for the crib's own word about the caller's request.
+fn refused(object: &RawValue) -> Failure {
+    let failure = codes::failure(object);
+    let told = match failure.peer.as_ref().map(|peer| peer.code) {
+        Some(codes::HEADER_MISMATCH) => {
+            "the source finds that headers and body of the request differ (its error -32020); its tools are listed \
+             anew, try again"
+        }
+        Some(codes::UNSUPPORTED_VERSION) => {
+            "the source no longer takes the protocol revision it was greeted with (its error -32022); restart its \
+             connection"
+        }
+        _ => return failure,
+    };
+    Failure { kind: Kind::BadSource, told: told.to_owned(), peer: None, ..failure }
+}
+
+/// The end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    /// How everything that was open fails.
+    pub failure: Failure,
+    /// The reason, for operators: it may quote the source, and so what callers sent to it.
+    pub why: String,
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        Self { why: failure.told.clone(), failure }
+    }
+}
+
 /// How a connection ended; set once, seen by everyone.
 #[derive(Clone)]
-pub(crate) struct End(watch::Sender<Option<Failure>>);
+pub(crate) struct End(watch::Sender<Option<Ended>>);
 
 impl Default for End {
     fn default() -> Self {
@@ -139,24 +175,24 @@ impl Default for End {
 }
 
 impl End {
-    pub fn set(&self, failure: Failure) {
+    pub fn set(&self, ended: Ended) {
         self.0.send_if_modified(|end| {
             let first = end.is_none();
             if first {
-                *end = Some(failure);
+                *end = Some(ended);
             }
             first
         });
     }
 
     pub fn now(&self) -> Option<Failure> {
-        self.0.borrow().clone()
+        self.0.borrow().as_ref().map(|ended| ended.failure.clone())
     }
 
     pub async fn wait(&self) -> String {
         let mut end = self.0.subscribe();
         match end.wait_for(Option::is_some).await {
-            Ok(end) => end.as_ref().map_or_else(String::new, |failure| failure.told.clone()),
+            Ok(end) => end.as_ref().map_or_else(String::new, |ended| ended.why.clone()),
             Err(_) => "the connection ended".to_owned(),
         }
     }

@@ -93,6 +93,7 @@ pub(crate) fn ask(invocation: &Invocation, era: Era, token: Option<u64>) -> Ask 
         params.member("_meta", &meta);
     }
     address(&mut ask, invocation);
+    ask.log = invocation.carry.log;
     let params = params.finish();
     let bare = invocation.item.kind == ItemKind::Method && invocation.arguments.is_none();
     ask.params = (!bare || params.get() != "{}").then_some(params);

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolcrib_core::{
-    call::Events,
+    call::{Events, Level},
     error::{Failure, Kind},
     raw::{Members, Raw},
 };
@@ -25,7 +25,7 @@ use toolcrib_core::{
 use crate::{
     dial::{
         ear::Ear,
-        link::{Abandon, Ask, End, Link, Trouble, cancelled, object, retort},
+        link::{Abandon, Ask, End, Ended, Link, Trouble, cancelled, object, retort},
     },
     wire::{self, Id, Message},
 };
@@ -58,8 +58,8 @@ pub(crate) trait Outbound: Send {
 
 #[async_trait]
 pub(crate) trait Inbound: Send {
-    /// The next message; the failure that ended the duplex.
-    async fn next(&mut self) -> Result<Vec<u8>, Failure>;
+    /// The next message; how the duplex ended.
+    async fn next(&mut self) -> Result<Vec<u8>, Ended>;
 }
 
 /// What has to happen when the link is closed, beside stopping to read and write.
@@ -80,9 +80,16 @@ pub(crate) struct Pipe {
 
 type Answer = Result<Raw, Trouble>;
 
+/// A request without an answer yet.
+struct Open {
+    settle: oneshot::Sender<Answer>,
+    /// The call it is, and from which loudness on that wants log messages; none: the crib asks for itself.
+    call: Option<(Events, Option<Level>)>,
+}
+
 struct Shared {
     out: mpsc::Sender<Parcel>,
-    pending: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+    pending: Mutex<HashMap<u64, Open>>,
     next: AtomicU64,
     end: End,
     ear: Arc<Ear>,
@@ -112,31 +119,41 @@ impl Pipe {
 }
 
 impl Shared {
-    fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answer>>> {
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn settle(&self, id: u64, answer: Answer) {
         // Nobody waiting means it was called off: a late answer is nobody's.
-        if let Some(waiting) = self.pending().remove(&id) {
-            let _ = waiting.send(answer);
+        if let Some(open) = self.pending().remove(&id) {
+            let _ = open.settle.send(answer);
         }
     }
 
-    fn finish(&self, failure: Failure) {
-        self.end.set(failure.clone());
-        let open: Vec<_> = self.pending().drain().collect();
-        for (_, waiting) in open {
-            let _ = waiting.send(Err(Trouble::Gone(failure.clone())));
+    fn finish(&self, ended: Ended) {
+        self.end.set(ended.clone());
+        let all: Vec<_> = self.pending().drain().collect();
+        for (_, open) in all {
+            let _ = open.settle.send(Err(Trouble::Gone(ended.failure.clone())));
+        }
+    }
+
+    /// The call that runs alone and wants log messages: what the source logs now is about it.
+    fn alone(&self) -> Option<Events> {
+        let pending = self.pending();
+        let mut calls = pending.values().filter_map(|open| open.call.as_ref());
+        match (calls.next(), calls.next()) {
+            (Some((events, Some(_))), None) => Some(events.clone()),
+            _ => None,
         }
     }
 
     async fn read(self: Arc<Self>, mut inbound: impl Inbound, stop: CancellationToken) {
         let mut garbage = 0;
-        let failure = loop {
+        let ended = loop {
             let bytes = tokio::select! {
                 bytes = inbound.next() => bytes,
-                () = stop.cancelled() => break Failure::new(Kind::Unavailable, "the connection was closed"),
+                () = stop.cancelled() => break Failure::new(Kind::Unavailable, "the connection was closed").into(),
             };
             match bytes {
                 Ok(bytes) if bytes.trim_ascii().is_empty() => {}
@@ -144,18 +161,16 @@ impl Shared {
                 Ok(_) => {
                     garbage += 1;
                     if garbage >= MOST_GARBAGE {
-                        break Failure::new(
-                            Kind::BadSource,
-                            format!(
-                                "the source sends garbage: {garbage} messages in a row were not JSON-RPC"
-                            ),
+                        let told = format!(
+                            "the source sends garbage: {garbage} messages in a row were not JSON-RPC"
                         );
+                        break Failure::new(Kind::BadSource, told).into();
                     }
                 }
-                Err(failure) => break failure,
+                Err(ended) => break ended,
             }
         };
-        self.finish(failure);
+        self.finish(ended);
     }
 
     /// Whether the bytes were something. Some older sources answer several messages in one array.
@@ -182,7 +197,8 @@ impl Shared {
                 if method == "notifications/cancelled" {
                     self.called_off(params.as_deref());
                 }
-                self.ear.hear(&method, params, None);
+                let call = (method == "notifications/message").then(|| self.alone()).flatten();
+                self.ear.hear(&method, params, call.as_ref());
             }
             Ok(Message::Request { id, method, .. }) => {
                 let text = retort(&id, &method);
@@ -191,8 +207,10 @@ impl Shared {
                 }
             }
             Err(error) => {
+                // Its words may be what a caller sent.
+                tracing::warn!(%error, "a source sent what is not a message");
                 let start: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
-                tracing::warn!(%error, start, "a source sent what is not a message");
+                tracing::debug!(start, "not a message");
                 return false;
             }
         }
@@ -238,7 +256,7 @@ impl Shared {
                 (Err(Unsent::All(failure)), _) => {
                     tokio::select! {
                         _ = self.end.wait() => {}
-                        () = tokio::time::sleep(Duration::from_secs(2)) => self.finish(failure),
+                        () = tokio::time::sleep(Duration::from_secs(2)) => self.finish(failure.into()),
                         () = stop.cancelled() => {}
                     }
                     return;
@@ -279,7 +297,7 @@ impl Drop for Waiting<'_> {
 
 #[async_trait]
 impl Link for Pipe {
-    async fn request(&self, ask: Ask, _: Option<&Events>) -> Result<Raw, Trouble> {
+    async fn request(&self, ask: Ask, call: Option<&Events>) -> Result<Raw, Trouble> {
         let shared = &*self.shared;
         let id = shared.next.fetch_add(1, Ordering::Relaxed);
         let (settle, answer) = oneshot::channel();
@@ -288,7 +306,7 @@ impl Link for Pipe {
             if let Some(failure) = shared.end.now() {
                 return Err(Trouble::Gone(failure));
             }
-            pending.insert(id, settle);
+            pending.insert(id, Open { settle, call: call.map(|events| (events.clone(), ask.log)) });
         }
         // What was never sent need not be called off.
         let mut waiting = Waiting { shared, id, abandon: Abandon::Quietly };

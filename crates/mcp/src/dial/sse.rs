@@ -12,7 +12,7 @@ use toolcrib_core::error::{Failure, Kind};
 
 use crate::dial::{
     ear::Ear,
-    link::Trouble,
+    link::{Ended, Trouble},
     pipe::{Aftermath, Inbound, Outbound, Pipe, Unsent},
     stream::{EventStream, message},
     web::{Place, media_type},
@@ -57,7 +57,7 @@ struct FromStream {
 
 #[async_trait]
 impl Inbound for FromStream {
-    async fn next(&mut self) -> Result<Vec<u8>, Failure> {
+    async fn next(&mut self) -> Result<Vec<u8>, Ended> {
         loop {
             match self.events.next().await? {
                 Some(event) => {
@@ -65,7 +65,9 @@ impl Inbound for FromStream {
                         return Ok(text.into_bytes());
                     }
                 }
-                None => return Err(Failure::new(Kind::Unavailable, "the source ended the event stream")),
+                None => {
+                    return Err(Failure::new(Kind::Unavailable, "the source ended the event stream").into());
+                }
             }
         }
     }

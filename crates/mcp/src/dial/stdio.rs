@@ -16,7 +16,7 @@ use crate::dial::{
     child::{Epitaph, Launch},
     ear::Ear,
     lines::{LineFault, Lines, Overlong},
-    link::LARGEST_MESSAGE,
+    link::{Ended, LARGEST_MESSAGE},
     pipe::{Aftermath, Inbound, Outbound, Pipe, Unsent},
 };
 
@@ -37,7 +37,7 @@ struct FromChild {
 
 #[async_trait]
 impl Inbound for FromChild {
-    async fn next(&mut self) -> Result<Vec<u8>, Failure> {
+    async fn next(&mut self) -> Result<Vec<u8>, Ended> {
         let line = tokio::select! {
             biased;
             line = self.lines.next() => line,
@@ -46,10 +46,12 @@ impl Inbound for FromChild {
         };
         match line {
             Ok(Some(line)) => Ok(line),
-            Ok(None) => Err(Failure::new(Kind::Unavailable, self.epitaph.words().await)),
-            Err(fault @ LineFault::TooLarge(_)) => Err(Failure::new(Kind::TooLarge, fault.to_string())),
+            Ok(None) => Err(self.epitaph.ended().await),
+            Err(fault @ LineFault::TooLarge(_)) => {
+                Err(Failure::new(Kind::TooLarge, fault.to_string()).into())
+            }
             Err(fault @ LineFault::Io(_)) => {
-                Err(Failure::new(Kind::Unavailable, format!("the output of the process {fault}")))
+                Err(Failure::new(Kind::Unavailable, format!("the output of the process {fault}")).into())
             }
         }
     }

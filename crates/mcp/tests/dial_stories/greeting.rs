@@ -131,6 +131,17 @@ async fn a_server_that_ends_at_once_is_quoted() {
 }
 
 #[tokio::test]
+async fn a_server_that_ends_when_asked_for_its_tools_is_quoted_until_something_was_called() {
+    let stage = connect(&peer("no-list")).await.unwrap();
+    let failure = stage.connection.offer().await.unwrap_err();
+    assert!(failure.told.contains("the list was eaten"), "{}", failure.told);
+    let stage = connect(&peer("no-list")).await.unwrap();
+    stage.text("seen", "{}").await;
+    let failure = stage.connection.offer().await.unwrap_err();
+    assert!(!failure.told.contains("the list was eaten"), "{}", failure.told);
+}
+
+#[tokio::test]
 async fn a_server_that_only_sends_noise_is_given_up() {
     let failure =
         tokio::time::timeout(Duration::from_secs(20), connect(&peer("noise"))).await.unwrap().err().unwrap();

@@ -85,6 +85,43 @@ async fn a_forgotten_session_is_opened_anew_and_the_request_repeated_once() {
 }
 
 #[tokio::test]
+async fn while_a_session_is_opened_anew_no_call_goes_out_without_one() {
+    let (greetings, second) = (Arc::new(AtomicUsize::new(0)), Arc::new(tokio::sync::Notify::new()));
+    let web = Web::serve(move |asked| {
+        let (greetings, second) = (greetings.clone(), second.clone());
+        async move {
+            if asked.rpc() == "initialize" && greetings.fetch_add(1, Ordering::Relaxed) == 1 {
+                // The second greeting is answered only once another call has come meanwhile.
+                second.notified().await;
+            }
+            if asked.body["params"]["name"] == "second" {
+                second.notify_one();
+            }
+            let session = format!("s{}", greetings.load(Ordering::Relaxed));
+            match (legacy(&asked, &session), asked.header("mcp-session-id")) {
+                (Some(response), _) => response,
+                (None, Some("s1")) => status(404),
+                (None, _) => asked.result(&json!({})),
+            }
+        }
+    })
+    .await;
+    let stage = connect(&dialer(&web)).await.unwrap();
+    let (first, second) = tokio::join!(stage.run(tool("first", "{}")), async {
+        web.until(|web| web.asked("initialize").len() == 2).await;
+        stage.run(tool("second", "{}")).await
+    });
+    assert!(first.is_ok() && second.is_ok(), "{first:?} {second:?}");
+    let calls = web.asked("tools/call");
+    let sessions: Vec<_> = calls.iter().map(|call| call.header("mcp-session-id")).collect();
+    assert_eq!(sessions, [Some("s1"), Some("s1"), Some("s2"), Some("s2")]);
+    assert!(calls.iter().all(|call| call.header("mcp-protocol-version") == Some("2025-11-25")));
+    assert_eq!(web.asked("initialize")[1].header("mcp-session-id"), None);
+    assert_eq!(web.asked("notifications/initialized")[1].header("mcp-session-id"), Some("s2"));
+    stage.connection.close().await;
+}
+
+#[tokio::test]
 async fn a_source_that_forgets_every_session_fails_and_is_not_asked_forever() {
     let web = Web::serve(|asked| async move { legacy(&asked, "s").unwrap_or_else(|| status(404)) }).await;
     let stage = connect(&dialer(&web)).await.unwrap();

@@ -72,6 +72,29 @@ async fn an_error_beside_a_status_is_passed_on_whole() {
 }
 
 #[tokio::test]
+async fn what_a_source_says_of_this_hop_is_not_the_callers_business() {
+    let codes = Arc::new(Mutex::new(vec![-32022, -32020]));
+    let web = Web::serve(move |asked| {
+        let codes = codes.clone();
+        async move {
+            modern(&asked)
+                .unwrap_or_else(|| asked.error(StatusCode::BAD_REQUEST, codes.lock().unwrap().pop().unwrap()))
+        }
+    })
+    .await;
+    let mut stage = connect(&dialer(&web)).await.unwrap();
+    for code in ["-32020", "-32022"] {
+        let failure = stage.run(tool("t", "{}")).await.unwrap_err();
+        assert_eq!(failure.kind, Kind::BadSource);
+        assert!(failure.peer.is_none() && failure.told.contains(code), "{failure:?}");
+    }
+    // The tool is not what it was when its headers were worked out: its definition is read anew.
+    assert!(matches!(stage.next_tidings().await, Tidings::ListChanged(lists) if lists.tools));
+    assert!(stage.tidings.try_recv().is_err());
+    stage.connection.close().await;
+}
+
+#[tokio::test]
 async fn a_status_without_a_message_says_whose_fault_it_is() {
     let codes = Arc::new(Mutex::new(vec![500u16, 418]));
     let web = Web::serve(move |asked| {

@@ -7,6 +7,7 @@ mod web;
 
 mod greeting;
 mod process;
+mod standing;
 mod talk;
 
 mod http_legacy;

@@ -61,6 +61,10 @@ def lists(method, id, params):
             send(id=id, result={"tools": [tool("t%d" % n)], "nextCursor": "again"})
         elif mode == "huge":
             write(b'{"jsonrpc":"2.0","id":%d,"result":{"x":"' % id + b"x" * (65 * 1024 * 1024) + b'"}}')
+        elif mode == "no-list":
+            sys.stderr.write("the list was eaten\n")
+            sys.stderr.flush()
+            os._exit(8)
         elif mode == "no-tools":
             send(id=id, error={"code": -32603, "message": "tools are out"})
         else:
@@ -99,6 +103,9 @@ def call(id, params):
         sys.stderr.write("the cat ate the wires\n")
         sys.stderr.flush()
         os._exit(7)
+    elif name == "chatter":
+        send(method="notifications/message", params={"level": "error", "data": "about " + params["arguments"]["about"]})
+        send(id=id, result=text("said"))
     elif name == "news":
         send(method="notifications/tools/list_changed")
         send(method="notifications/resources/updated", params={"uri": "a:b", "odd": 1})
@@ -145,6 +152,8 @@ for line in sys.stdin:
         for uri in params["notifications"].get("resourceSubscriptions", []):
             send(method="notifications/resources/updated",
                  params={"uri": uri, "_meta": {"io.modelcontextprotocol/subscriptionId": id, "own": 1}})
+    elif mode == "mute" and (params.get("uri") == "a:silent" or params.get("level") == "emergency"):
+        pass
     elif id is not None and method:
         send(id=id, result={"echo": message})
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use toolcrib_core::{
-    call::{Carry, Event, Level, Outcome, Progress, Verb},
+    call::{Carry, Event, Events, Level, Outcome, Progress, Verb},
     catalog::ItemKind,
     source::{Lists, Tidings},
     testing::json as raw,
@@ -154,6 +155,37 @@ async fn news_reaches_the_supervisor() {
     assert!(
         matches!(stage.next_tidings().await, Tidings::Notice { method, .. } if method == "notifications/vendor/thing")
     );
+    stage.connection.close().await;
+}
+
+#[tokio::test]
+async fn what_a_process_logs_belongs_to_the_call_that_runs_alone_and_listens() {
+    let mut stage = connect(&peer("legacy")).await.unwrap();
+    let chatter = |about: &str, log: Option<Level>| {
+        let arguments = json!({ "about": about }).to_string();
+        permit(ItemKind::Tool, Verb::Use, "chatter", Some(&arguments), Carry { log, ..Carry::default() })
+    };
+    let (_, heard) = stage.run_hearing(chatter("mine", Some(Level::Info))).await;
+    assert!(matches!(heard.as_slice(), [Event::Log { level: Level::Error, message }]
+        if message.get().contains("about mine")));
+    // A call that does not listen, and one of two: nobody can tell whose it is.
+    let (_, heard) = stage.run_hearing(chatter("nobody's", None)).await;
+    assert!(heard.is_empty());
+    let (events, mut beside) = Events::channel();
+    let cancel = CancellationToken::new();
+    let other = stage.connection.invoke(tool("hang", "{}"), events, cancel.clone());
+    let (_, heard) = tokio::join!(other, async {
+        stage.seen().await;
+        let (_, heard) = stage.run_hearing(chatter("either's", Some(Level::Info))).await;
+        cancel.cancel();
+        heard
+    });
+    assert!(heard.is_empty() && beside.try_recv().is_err());
+    for about in ["nobody's", "either's"] {
+        assert!(
+            matches!(stage.next_tidings().await, Tidings::Log { message, .. } if message.get().contains(about))
+        );
+    }
     stage.connection.close().await;
 }
 
