@@ -71,7 +71,7 @@ pub async fn legacy(
     }
     match method {
         "ping" => Answer::Now(Ok(raw::empty_object())),
-        "logging/setLevel" => Answer::Now(set_level(desk, visit, params).await),
+        "logging/setLevel" => Answer::Now(set_level(desk, visit, params)),
         "resources/subscribe" => Answer::Now(watch(visit, &asker, params, Watch::More).await),
         "resources/unsubscribe" => Answer::Now(watch(visit, &asker, params, Watch::Fewer).await),
         method => call(desk, &asker, id, method, params, meta, Some(visit.log())),
@@ -102,7 +102,7 @@ fn call(
     Answer::Later(Box::new(Conversation::new(running, id, kindred, asker.era, asked.token, log)))
 }
 
-async fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Result<Raw, Fault> {
+fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Result<Raw, Fault> {
     let word = params.map(Members::parse_lenient).and_then(|members| members.text("level"));
     let level = word.as_deref().and_then(Level::parse).ok_or_else(|| {
         invalid(
@@ -117,10 +117,11 @@ async fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Res
 async fn watch(visit: &Visit, asker: &Asker, params: Option<&RawValue>, change: Watch) -> Result<Raw, Fault> {
     let uri = params.map(Members::parse_lenient).and_then(|members| members.text("uri"));
     let uri = uri.ok_or_else(|| invalid("`params.uri` must be a string"))?;
-    visit
-        .watch(&asker.caller, &uri, change)
-        .await
-        .map_err(|failure| Fault::of_resource(&failure, Era::Legacy))?;
+    let done = match change {
+        Watch::More => visit.watch(&asker.caller, &uri).await,
+        Watch::Fewer => visit.unwatch(&asker.caller, &uri).await,
+    };
+    done.map_err(|failure| Fault::of_resource(&failure, Era::Legacy))?;
     Ok(raw::empty_object())
 }
 

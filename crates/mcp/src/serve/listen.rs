@@ -8,7 +8,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{
     call::Target,
-    error::Failure,
+    error::Retry,
     gateway::Gateway,
     id::SourceId,
     news::News,
@@ -30,6 +30,10 @@ use crate::{
 /// Most resources one listen request may name; further ones are not acknowledged.
 const MOST_WATCHED: usize = 1000;
 
+/// A source that is not there is asked again after a while.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// A client whose caller was removed is let go after this long at the latest.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
@@ -37,11 +41,12 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 pub struct Listening {
     id: Id,
     who: Who,
-    gateway: Arc<Gateway>,
     wanted: Wanted,
     news: broadcast::Receiver<Arc<News>>,
     waiting: Vec<String>,
     closing: CancellationToken,
+    /// Cancelled when nobody listens any more.
+    stop: CancellationToken,
     ended: bool,
 }
 
@@ -56,7 +61,8 @@ struct Wanted {
 }
 
 impl Listening {
-    /// Subscribes to everything that was asked for and exists; the acknowledgement says what that is.
+    /// The acknowledgement says what was asked for and exists. Sources are asked to report it afterwards, each in its
+    /// own time.
     pub async fn begin(desk: &Desk, asker: &Asker, id: Id, params: Option<&RawValue>) -> Self {
         let news = desk.gateway.newsroom().listen();
         let members = params.map(Members::parse_lenient).unwrap_or_default();
@@ -65,7 +71,6 @@ impl Listening {
         let mut this = Self {
             id,
             who: Who::new(&desk.callers, asker),
-            gateway: desk.gateway.clone(),
             wanted: Wanted {
                 tools: on("toolsListChanged"),
                 prompts: on("promptsListChanged"),
@@ -75,29 +80,31 @@ impl Listening {
             news,
             waiting: Vec::new(),
             closing: desk.closing.clone(),
+            stop: CancellationToken::new(),
             ended: false,
         };
         let uris: Option<Vec<String>> =
             filter.find("resourceSubscriptions").and_then(|raw| serde_json::from_str(raw.get()).ok());
         let mut accepted = Vec::new();
+        let mut places: HashMap<SourceId, Vec<String>> = HashMap::new();
         for uri in uris.unwrap_or_default().into_iter().take(MOST_WATCHED) {
-            match this.watch(asker, &uri).await {
-                Ok(()) => accepted.push(uri),
+            match desk.gateway.find(&Target::Resource(uri.clone()), &asker.caller).await {
+                Ok(item) => {
+                    let place = (item.source.clone(), item.own.to_string());
+                    if this.wanted.watched.insert(place, uri.clone()).is_none() {
+                        places.entry(item.source).or_default().push(item.own.to_string());
+                    }
+                    accepted.push(uri);
+                }
                 Err(failure) => tracing::debug!(uri, error = %failure.told, "not watched"),
             }
         }
+        for (source, uris) in places {
+            let (gateway, stop) = (desk.gateway.clone(), this.stop.clone());
+            tokio::spawn(async move { keep_watching(&gateway, &source, uris, &stop).await });
+        }
         this.waiting.push(this.acknowledgement(&accepted));
         this
-    }
-
-    async fn watch(&mut self, asker: &Asker, uri: &str) -> Result<(), Failure> {
-        let target = Target::Resource(uri.to_owned());
-        let item = self.gateway.catalog().snapshot().find(&target, &asker.caller, self.gateway.policy())?;
-        let place = (item.source.clone(), item.own.to_string());
-        if self.wanted.watched.insert(place, uri.to_owned()).is_none() {
-            self.gateway.supervisor().watch(&item.source, &item.own, Watch::More).await?;
-        }
-        Ok(())
     }
 
     fn acknowledgement(&self, uris: &[String]) -> String {
@@ -206,15 +213,35 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        let watched = std::mem::take(&mut self.wanted.watched);
-        if watched.is_empty() {
-            return;
-        }
-        let gateway = self.gateway.clone();
-        tokio::spawn(async move {
-            for (source, own) in watched.into_keys() {
-                let _ = gateway.supervisor().watch(&source, &own, Watch::Fewer).await;
+        self.stop.cancel();
+    }
+}
+
+/// Watches resources of one source until told to stop, then lets go of those it got.
+async fn keep_watching(
+    gateway: &Gateway,
+    source: &SourceId,
+    mut uris: Vec<String>,
+    stop: &CancellationToken,
+) {
+    let supervisor = gateway.supervisor();
+    let mut held = Vec::new();
+    let mut pause = FIRST_PAUSE;
+    while let Some(uri) = uris.pop()
+        && !stop.is_cancelled()
+    {
+        match supervisor.watch(source, &uri, Watch::More).await {
+            Ok(()) => held.push(uri),
+            Err(failure) if failure.kind.retry() == Retry::MayHelp => {
+                uris.push(uri);
+                let _ = tokio::time::timeout(pause, stop.cancelled()).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
-        });
+            Err(failure) => tracing::debug!(%source, uri, error = %failure.told, "not watched"),
+        }
+    }
+    stop.cancelled().await;
+    for uri in held {
+        let _ = supervisor.watch(source, &uri, Watch::Fewer).await;
     }
 }

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, StatusCode};
 use serde_json::{json, value::RawValue};
-use toolcrib_core::raw::{self, Members};
+use toolcrib_core::{
+    call::Target,
+    raw::{self, Members},
+};
 
 use crate::{
     codes::{Fault, HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION},
@@ -47,7 +50,7 @@ pub async fn post(
     check_version(headers, &meta).map_err(refuse)?;
     check_headers(headers, &method, params.as_deref()).map_err(refuse)?;
     if method == "tools/call" {
-        check_params(desk, &asker, headers, params.as_deref()).map_err(refuse)?;
+        check_params(desk, &asker, headers, params.as_deref()).await.map_err(refuse)?;
     }
     if method == "subscriptions/listen" {
         let listening = Listening::begin(desk, &asker, id, params.as_deref()).await;
@@ -117,7 +120,7 @@ fn check_headers(headers: &HeaderMap, method: &str, params: Option<&RawValue>) -
 }
 
 /// `Mcp-Param-*` say what the annotated arguments say. A tool the caller cannot see has no annotations.
-fn check_params(
+async fn check_params(
     desk: &Desk,
     asker: &Asker,
     headers: &HeaderMap,
@@ -125,9 +128,8 @@ fn check_params(
 ) -> Result<(), Fault> {
     let members = params.map(Members::parse_lenient).unwrap_or_default();
     let Some(name) = members.text("name") else { return Ok(()) };
-    let catalog = desk.gateway.catalog().snapshot();
-    let found = catalog.pick(catalog.tools(), "tool", &name, &asker.caller, desk.gateway.policy());
-    let Some(facets) = found.ok().and_then(|entry| entry.item.facets.clone()) else { return Ok(()) };
+    let found = desk.gateway.find(&Target::Tool(name), &asker.caller).await;
+    let Some(facets) = found.ok().and_then(|item| item.facets) else { return Ok(()) };
     if facets.headers.is_empty() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio_util::sync::CancellationToken;
@@ -55,6 +55,9 @@ impl Who {
     }
 }
 
+/// A resource where it is: its source, and the source's own URI.
+type Place = (SourceId, String);
+
 /// A legacy client's stay: a session over HTTP, or the life of a pipe.
 pub struct Visit {
     pub who: Who,
@@ -62,7 +65,7 @@ pub struct Visit {
     gateway: Arc<Gateway>,
     log: Mutex<Level>,
     /// Watched resources: where they are, and how this client spells them.
-    watched: Mutex<HashMap<(SourceId, String), String>>,
+    watched: Mutex<HashMap<Place, String>>,
     pub closed: CancellationToken,
 }
 
@@ -91,38 +94,64 @@ impl Visit {
         *self.log.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
-    /// Starts or stops watching a resource this caller may see.
-    pub async fn watch(&self, caller: &Caller, uri: &str, change: Watch) -> Result<(), Failure> {
-        let gateway = &self.gateway;
-        let target = Target::Resource(uri.to_owned());
-        let item = gateway.catalog().snapshot().find(&target, caller, gateway.policy())?;
-        let place = (item.source.clone(), item.own.to_string());
-        let changed = {
-            let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-            match change {
-                Watch::More if watched.len() >= MOST_WATCHED => {
-                    return Err(Failure::new(
-                        Kind::Overloaded,
-                        format!("at most {MOST_WATCHED} resources can be watched at once"),
-                    ));
-                }
-                Watch::More => watched.insert(place.clone(), uri.to_owned()).is_none(),
-                Watch::Fewer => watched.remove(&place).is_some(),
+    fn watched(&self) -> MutexGuard<'_, HashMap<Place, String>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn place(&self, caller: &Caller, uri: &str) -> Result<Place, Failure> {
+        let item = self.gateway.find(&Target::Resource(uri.to_owned()), caller).await?;
+        Ok((item.source, item.own.to_string()))
+    }
+
+    /// Watches a resource this caller may see. One that its source refuses is not watched.
+    pub async fn watch(&self, caller: &Caller, uri: &str) -> Result<(), Failure> {
+        let place = self.place(caller, uri).await?;
+        {
+            let watched = self.watched();
+            if watched.contains_key(&place) {
+                return Ok(());
             }
+            if watched.len() >= MOST_WATCHED {
+                let told = format!("at most {MOST_WATCHED} resources can be watched at once");
+                return Err(Failure::new(Kind::Overloaded, told));
+            }
+        }
+        let supervisor = self.gateway.supervisor();
+        supervisor.watch(&place.0, &place.1, Watch::More).await?;
+        if !self.keep(place.clone(), uri) {
+            supervisor.watch(&place.0, &place.1, Watch::Fewer).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether it was not kept already, and the stay is not over meanwhile.
+    fn keep(&self, place: Place, uri: &str) -> bool {
+        let mut watched = self.watched();
+        !self.closed.is_cancelled() && watched.insert(place, uri.to_owned()).is_none()
+    }
+
+    /// Stops watching, also what this caller may no longer see.
+    pub async fn unwatch(&self, caller: &Caller, uri: &str) -> Result<(), Failure> {
+        let known = self.watched().iter().find(|(_, spelt)| *spelt == uri).map(|(place, _)| place.clone());
+        let place = match known {
+            Some(place) => place,
+            None => self.place(caller, uri).await?,
         };
-        if changed { gateway.supervisor().watch(&item.source, &item.own, change).await } else { Ok(()) }
+        if self.watched().remove(&place).is_some() {
+            self.gateway.supervisor().watch(&place.0, &place.1, Watch::Fewer).await?;
+        }
+        Ok(())
     }
 
     /// How this client spells a resource it watches.
     pub fn spelling(&self, source: &SourceId, own: &str) -> Option<String> {
-        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        watched.get(&(source.clone(), own.to_owned())).cloned()
+        self.watched().get(&(source.clone(), own.to_owned())).cloned()
     }
 
     /// The stay is over: nothing is watched for it any more.
     pub fn end(&self) {
         self.closed.cancel();
-        let watched = std::mem::take(&mut *self.watched.lock().unwrap_or_else(PoisonError::into_inner));
+        let watched = std::mem::take(&mut *self.watched());
         if watched.is_empty() {
             return;
         }
