@@ -155,11 +155,11 @@ fn no_file_is_the_embedded_default() {
 
 #[test]
 fn what_is_allowed_but_hardly_meant_is_a_warning() {
-    let text = "listen: {mcp: '0.0.0.0:1'}\nlocal: {tools: {allow: [git]}}\nservers: {x: {url: 'http://h/', cwd: /}}";
+    let text = "local: {tools: {allow: [git]}}\nservers: {x: {url: 'http://h/', cwd: /}}";
     let loaded = config::parse(text, None, &|_| None).unwrap();
     let told: Vec<&str> = loaded.warnings.iter().map(|warning| warning.what.as_str()).collect();
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told[0].contains("only this machine is let in") && told[1].contains("`git` matches nothing"));
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("`git` matches nothing"));
 
     let text = "callers: {a: {token: 0123456789abcdef}}";
     let loaded = config::parse(text, None, &|_| None).unwrap();

@@ -40,6 +40,38 @@ fn a_mistake_has_file_line_column_and_caret() {
 }
 
 #[test]
+fn a_listener_others_can_reach_needs_callers() {
+    let found = mistakes("listen:\n  mcp: 0.0.0.0:1\n  admin: \"[::]:2\"\n");
+    let places: Vec<_> = found.mistakes.iter().map(|one| (one.line, one.column)).collect();
+    assert_eq!(places, [(2, 8), (3, 10)], "{found}");
+    for (one, what) in found.mistakes.iter().zip(["`listen.mcp` is 0.0.0.0:1", "`listen.admin` is [::]:2"]) {
+        assert!(one.what.starts_with(what) && one.what.contains("no `callers`"), "{one}");
+    }
+    let by_env = |pairs: &'static [(&str, &str)], text: &str| {
+        let env =
+            |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        config::parse(text, None, &env).map_err(|mistakes| mistakes.to_string())
+    };
+    let told = by_env(&[("TOOLCRIB_LISTEN_ADMIN", "0.0.0.0:7")], "listen: {mcp: 1}").unwrap_err();
+    assert!(told.starts_with("environment variable `TOOLCRIB_LISTEN_ADMIN`: "), "{told}");
+    // A token makes it right, wherever it comes from; a caller with a mistake is one mistake, not two.
+    assert!(by_env(&[("TOOLCRIB_TOKEN", "0123456789abcdef")], "listen: {mcp: '0.0.0.0:1'}").is_ok());
+    assert!(by_env(&[("TOOLCRIB_LISTEN_MCP", "127.0.0.1:1")], "listen: {mcp: '0.0.0.0:1'}").is_ok());
+    assert!(by_env(&[], "listen: {mcp: '0.0.0.0:1'}\ncallers: {}").is_err());
+    let told = by_env(&[], "listen: {mcp: '0.0.0.0:1'}\ncallers: {a: {token: short}}").unwrap_err();
+    assert!(!told.contains("no `callers`") && told.ends_with("1 mistake"), "{told}");
+    assert!(config::outline("listen: {mcp: '0.0.0.0:1'}", None, &|_| None).is_ok());
+}
+
+#[test]
+fn the_id_of_the_cribs_own_tools_is_taken() {
+    let found = mistakes("servers:\n  crib: { command: x }\n");
+    let one = &found.mistakes[0];
+    assert_eq!((one.line, one.column), (2, 3));
+    assert!(one.what.contains("`crib` is the id of the crib's own tools"), "{one}");
+}
+
+#[test]
 fn broken_yaml_is_placed_and_keeps_secrets() {
     let found = mistakes("callers:\n  a:\n    token: \"hush-hush-hush\n");
     let told = found.to_string();

@@ -74,6 +74,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
         "servers: {x: {name: no address}}",
         "servers: {x: {command: a, url: 'http://b'}}",
         "servers: {'a:b': {command: x}}",
+        "servers: {crib: {command: x}}",
         "servers: {x: {command: a, timeout: soon}}",
         "servers: {x: {url: 'ftp://x'}}",
         "limits: {body: lots}",

@@ -11,7 +11,7 @@ use super::mistake::Mistake;
 use super::model::{
     Caller, CallerKind, Config, Id, Limits, Listen, Local, Log, LogFormat, Names, Telemetry, Tools,
 };
-use super::node::{Node, Span};
+use super::node::{Node, Span, Value};
 use super::reading::Reading;
 use super::secret::Secret;
 use super::shape::{self, Choice};
@@ -45,9 +45,10 @@ pub(crate) fn config(reading: &Reading<'_>, tree: &Node, folder: &Path) -> Confi
         Some(text) => find::path(&text, folder, reading),
         None => find::default_data(reading),
     };
+    let listeners = root.group("listen");
     let mut config = Config {
         data,
-        listen: root.group("listen").map_or_else(Listen::default, |fields| listen(&fields)),
+        listen: listeners.as_ref().map_or_else(Listen::default, listen),
         names: root.choice("names").unwrap_or_default(),
         callers: callers(&root),
         local: root.group("local").map_or_else(Local::default, |fields| local(&fields)),
@@ -57,7 +58,8 @@ pub(crate) fn config(reading: &Reading<'_>, tree: &Node, folder: &Path) -> Confi
         servers: read_server::servers(&root, folder),
     };
     override_from_environment(reading, &mut config);
-    check_listeners(&root, &config);
+    check_ports(&root, &config);
+    check_reach(&root, listeners.as_ref(), &config);
     config
 }
 
@@ -242,18 +244,40 @@ fn caller_from_environment(reading: &Reading<'_>, config: &mut Config) {
     config.callers.insert(id, Caller { token, kind: CallerKind::Agent, tools: Tools::all(), admin: false });
 }
 
-fn check_listeners(root: &Fields<'_, '_>, config: &Config) {
+fn check_ports(root: &Fields<'_, '_>, config: &Config) {
     let Listen { mcp, admin, .. } = &config.listen;
     let same_host = mcp.ip() == admin.ip() || mcp.ip().is_unspecified() || admin.ip().is_unspecified();
     if mcp.port() == admin.port() && mcp.port() != 0 && same_host {
         let what = format!("`mcp` ({mcp}) and `admin` ({admin}) listen on the same port");
         root.mistake("listen", what, "two different ports");
     }
-    if !mcp.ip().is_loopback() && config.callers.is_empty() {
-        root.reading.warning(
-            root.span_of("listen"),
-            format!("`mcp` listens on {mcp}, but without `callers` only this machine is let in"),
-            Some("`callers` with tokens, or `TOOLCRIB_TOKEN` in the environment".to_owned()),
-        );
+}
+
+/// Without callers everyone who reaches a listener is let in, so only this machine may reach it.
+fn check_reach(root: &Fields<'_, '_>, listeners: Option<&Fields<'_, '_>>, config: &Config) {
+    let reading = root.reading;
+    // Where a config is only looked at, the token may be in an environment that is not here.
+    let written =
+        matches!(root.node("callers"), Some(Node { value: Value::Map(all), .. }) if !all.is_empty());
+    if written || !config.callers.is_empty() || reading.forgiving() {
+        return;
+    }
+    let Listen { mcp, admin, .. } = &config.listen;
+    for (name, address, variable) in
+        [("mcp", mcp, "TOOLCRIB_LISTEN_MCP"), ("admin", admin, "TOOLCRIB_LISTEN_ADMIN")]
+    {
+        if address.ip().is_loopback() {
+            continue;
+        }
+        let what =
+            format!("`listen.{name}` is {address}, which others can reach, and there are no `callers`");
+        let expected = "`callers` with tokens, `TOOLCRIB_TOKEN` in the environment, or 127.0.0.1";
+        match (reading.variable(variable).filter(|text| !text.is_empty()), listeners) {
+            (None, Some(listeners)) => listeners.mistake(name, what, expected),
+            _ => {
+                let place = format!("environment variable `{variable}`");
+                reading.outside(Mistake::outside(place, what, Some(expected.to_owned())));
+            }
+        }
     }
 }

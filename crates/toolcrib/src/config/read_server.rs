@@ -15,6 +15,9 @@ use super::secret::Secret;
 use super::server::{ApiKey, Auth, Connect, Era, Prefix, Process, Remote, Server, Transport};
 use super::shape::{self, Choice};
 
+/// The source of the built-in tools; a server of this id would take their place.
+pub(crate) const RESERVED: &str = "crib";
+
 /// A transport as it is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spoken {
@@ -65,6 +68,10 @@ pub(crate) fn servers(root: &Fields<'_, '_>, folder: &Path) -> BTreeMap<Id, Serv
     let mut servers = BTreeMap::new();
     for (word, span, node) in root.pairs("servers") {
         let id = read::id(root.reading, word, span, "server");
+        if word == RESERVED {
+            let what = format!("`{word}` is the id of the crib's own tools");
+            root.reading.mistake(span, what, Some("another id".to_owned()));
+        }
         let fields = Fields::open(root.reading, node, span, &shape::SERVER);
         let enabled = fields.flag("enabled").unwrap_or(true);
         let read = || server(&fields, folder, enabled);

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::read_server::RESERVED;
 use super::shape::{self, Key, Kind, Shape};
 use super::spelling;
 
@@ -99,11 +100,19 @@ fn kind(kind: &Kind) -> Value {
         Kind::Map(value) => json!({ "type": ["object", "null"], "additionalProperties": self::kind(value) }),
         Kind::Entries(shape) => json!({
             "type": ["object", "null"],
-            "propertyNames": { "pattern": "^[A-Za-z0-9._-]{1,64}$" },
+            "propertyNames": names(shape),
             "additionalProperties": { "$ref": definition(shape) }
         }),
         Kind::Group(shape) => group(shape),
     }
+}
+
+fn names(shape: &Shape) -> Value {
+    let mut names = json!({ "pattern": "^[A-Za-z0-9._-]{1,64}$" });
+    if let (Value::Object(members), true) = (&mut names, std::ptr::eq(shape, &shape::SERVER)) {
+        members.insert("not".into(), json!({ "const": RESERVED }));
+    }
+    names
 }
 
 fn definition(shape: &Shape) -> &'static str {

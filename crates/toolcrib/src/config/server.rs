@@ -19,15 +19,15 @@ pub struct Server {
     pub enabled: bool,
     pub connect: Connect,
     pub era: Era,
-    /// How long one call may take.
+    /// How long it may stay silent during a call.
     #[serde(serialize_with = "super::scalar::show_duration")]
     pub timeout: Duration,
     pub prefix: Prefix,
     /// `notion-search` of source `notion` is shown as `search`.
     pub strip_server_prefix: bool,
-    /// Patterns over the source's own tool names; empty shows all.
+    /// Patterns over the source's own names of tools and prompts; empty shows all.
     pub expose: Vec<String>,
-    /// Patterns over the source's own tool names; wins over `expose`.
+    /// Patterns over the source's own names of tools and prompts; wins over `expose`.
     pub hide: Vec<String>,
     /// The source's name of a tool → the name it is shown under.
     pub rename: BTreeMap<String, String>,

@@ -252,7 +252,13 @@ pub(crate) static SERVER: Shape = Shape {
             Some("auto"),
             "Which MCP wire to speak: `legacy` (2025-11-25 and before), `modern` (2026-07-28 and after), or ask.",
         ),
-        key("timeout", Kind::Duration, Some("30s"), "How long one call may take."),
+        key(
+            "timeout",
+            Kind::Duration,
+            Some("30s"),
+            "How long it may stay silent during a call. Progress and log messages begin the time anew, so a call as a \
+             whole may take longer.",
+        ),
         key("prefix", Kind::Text, None, "Text before its tools' names in listings instead of the id; `none` lists them bare."),
         key(
             "strip_server_prefix",
@@ -260,8 +266,19 @@ pub(crate) static SERVER: Shape = Shape {
             Some("true"),
             "Show `notion-search` of server `notion` as `search`.",
         ),
-        key("expose", Kind::List(&Kind::Glob), Some("[]"), "Patterns over the server's own tool names; only these are shown."),
-        key("hide", Kind::List(&Kind::Glob), Some("[]"), "Patterns over the server's own tool names; wins over `expose`."),
+        key(
+            "expose",
+            Kind::List(&Kind::Glob),
+            Some("[]"),
+            "Patterns over the server's own names of its tools and prompts; only these are shown. Resources are not \
+             concerned.",
+        ),
+        key(
+            "hide",
+            Kind::List(&Kind::Glob),
+            Some("[]"),
+            "Patterns over the server's own names of its tools and prompts; wins over `expose`. Resources are not concerned.",
+        ),
         key("rename", Kind::Map(&Kind::Text), None, "The server's name of a tool, and the name to show instead."),
         key("describe", Kind::Map(&Kind::Text), None, "The server's name of a tool, and the description to show instead."),
     ],
@@ -274,7 +291,8 @@ pub(crate) static AUTH: Shape = Shape {
             "type",
             Kind::Choice(words::<super::read_server::AuthKind>),
             None,
-            "`oauth2-pkce` (also `oauth2`): log in once, tokens are kept by the crib. `api-key`: a fixed key.",
+            "`api-key`: a fixed key. `oauth2-pkce` (also `oauth2`) is accepted, but nothing signs in yet: the server is \
+             reached without credentials, and says `wants credentials` where it refuses that.",
         ),
         key("env", Kind::Text, None, "For `api-key`: the environment variable that holds the key."),
         key("key", Kind::Secret, None, "For `api-key`: the key. Write `${VAR}` to keep it out of the file."),
