@@ -29,7 +29,7 @@ impl Doorway {
         }
         match origin {
             None => Ok(()),
-            Some(origin) if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) => Ok(()),
+            Some(origin) if self.shares_with(origin) => Ok(()),
             Some(origin) => {
                 match origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")) {
                     Some(name) if known(without_port(name)) => Ok(()),
@@ -37,6 +37,14 @@ impl Doorway {
                 }
             }
         }
+    }
+}
+
+impl Doorway {
+    /// Whether pages of this origin may read answers. Only those the operator named: a request from loopback is let in,
+    /// but a page that happens to be served there gets nothing to read.
+    pub fn shares_with(&self, origin: &str) -> bool {
+        self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
     }
 }
 

@@ -22,14 +22,15 @@ const METHODS: &str = "GET, POST, DELETE, OPTIONS";
 /// A browser need not ask again for ten minutes.
 const MAX_AGE: &str = "600";
 
-/// Turns away what must not come in; gives the origin of what does, if it has one.
+/// Turns away what must not come in; gives the origin of a page that may read the answer.
 pub fn admit(doorway: &Doorway, headers: &HeaderMap) -> Result<Option<HeaderValue>, Response> {
     plain(headers)?;
-    let origin = headers.get(header::ORIGIN);
+    let origin = text(headers, header::ORIGIN.as_str());
     doorway
-        .admits(text(headers, header::HOST.as_str()), text(headers, header::ORIGIN.as_str()))
+        .admits(text(headers, header::HOST.as_str()), origin)
         .map_err(|away| refusal(StatusCode::FORBIDDEN, &away.to_string()))?;
-    Ok(origin.cloned())
+    let shared = origin.is_some_and(|origin| doorway.shares_with(origin));
+    Ok(headers.get(header::ORIGIN).filter(|_| shared).cloned())
 }
 
 /// The headers that decide who is let in and where a request goes are there once and in plain text, or not at all:

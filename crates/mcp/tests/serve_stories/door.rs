@@ -79,5 +79,11 @@ async fn a_welcome_page_can_read_its_answers_refusals_too() {
     assert_eq!(told.headers["access-control-allow-origin"], "https://page.example");
     let exposed = told.headers["access-control-expose-headers"].to_str().unwrap();
     assert!(exposed.contains("mcp-session-id"));
-    assert!(!counter.send("POST", &[], PING).await.headers.contains_key("access-control-allow-origin"));
+    for nobody in [&[][..], &[("origin", "http://localhost:3000")]] {
+        let told = counter.send("POST", nobody, PING).await;
+        assert!(
+            !told.headers.contains_key("access-control-allow-origin"),
+            "{nobody:?}: only pages that were named"
+        );
+    }
 }

@@ -41,7 +41,7 @@ pub async fn crib() -> Crib {
     let supervisor = Supervisor::new(catalog.clone(), newsroom.clone());
     let mut patient = spec("s", &source);
     patient.terms.shelf = Arc::new(ShelfSettings::default());
-    supervisor.apply(vec![patient]).await;
+    supervisor.apply(vec![patient]);
     let ledger = Arc::new(Lines::default());
     let policy = Policy::by_access();
     let parts =
