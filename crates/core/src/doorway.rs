@@ -48,6 +48,31 @@ impl Doorway {
     }
 }
 
+/// Why a header cannot be read as one text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unclear {
+    #[error("was sent twice")]
+    Repeated,
+    #[error("is not plain text")]
+    NotText,
+}
+
+/// The one value of a header, given all of them, each as text where it is text. Two readers of two values might each
+/// believe another one.
+pub fn single<'a>(mut values: impl Iterator<Item = Option<&'a str>>) -> Result<Option<&'a str>, Unclear> {
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(_), Some(_)) => Err(Unclear::Repeated),
+        (Some(value), None) => value.map(Some).ok_or(Unclear::NotText),
+    }
+}
+
+/// The token in the text of an `Authorization` header; none where it is of another scheme.
+pub fn bearer(text: &str) -> Option<&str> {
+    let (scheme, token) = text.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
 fn is_loopback(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<::core::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -66,6 +91,15 @@ fn without_port(authority: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_says_one_thing_or_is_unclear() {
+        assert_eq!(single([].into_iter()), Ok(None));
+        assert_eq!(single([Some("a")].into_iter()), Ok(Some("a")));
+        assert_eq!(single([None].into_iter()), Err(Unclear::NotText));
+        assert_eq!(single([Some("a"), Some("a")].into_iter()), Err(Unclear::Repeated));
+        assert_eq!((bearer("bEARER  t "), bearer("Basic t"), bearer("t")), (Some("t"), None, None));
+    }
 
     #[test]
     fn a_page_from_elsewhere_is_turned_away() {

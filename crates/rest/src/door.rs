@@ -11,6 +11,7 @@ use axum::{
 };
 use toolcrib_core::{
     caller::{Caller, Role},
+    doorway,
     error::{Failure, Kind},
 };
 
@@ -47,15 +48,13 @@ pub fn recognise(desk: &Desk, headers: &HeaderMap) -> Result<Arc<Caller>, Failur
 
 /// The token, where one is sent. A credential in a form that is not understood is refused, not overlooked.
 pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
-    let refused = |told: &str| Err(Failure::new(Kind::Unauthenticated, told));
-    let mut sent = headers.get_all(header::AUTHORIZATION).iter();
-    let (first, second) = (sent.next(), sent.next());
-    match (first, second) {
-        (None, _) => Ok(None),
-        (Some(_), Some(_)) => refused("`Authorization` was sent twice"),
-        (Some(value), None) => match value.to_str().ok().and_then(|text| text.split_once(' ')) {
-            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim())),
-            _ => refused("`Authorization` must be `Bearer <token>`"),
+    let refused = |told: String| Failure::new(Kind::Unauthenticated, told);
+    let sent = headers.get_all(header::AUTHORIZATION).iter().map(|value| value.to_str().ok());
+    match doorway::single(sent).map_err(|unclear| refused(format!("`Authorization` {unclear}")))? {
+        None => Ok(None),
+        Some(text) => match doorway::bearer(text) {
+            Some(token) => Ok(Some(token)),
+            None => Err(refused("`Authorization` must be `Bearer <token>`".to_owned())),
         },
     }
 }

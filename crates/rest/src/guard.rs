@@ -1,62 +1,72 @@
 //! What a request must look like before anybody asks who sent it: `Host` and `Origin` of this place, a JSON body of
 //! bearable size. This stops web pages of others from reaching a crib on loopback, by DNS rebinding or by a form.
+//!
+//! Browsers are told what pages of admitted origins may do. No credentials are shared with a page: one that wants in
+//! brings a token.
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use toolcrib_core::doorway::Doorway;
+use toolcrib_core::doorway::{self, Doorway};
 
 use crate::{Desk, refusal::Refusal};
 
-/// Names this place answers to, beside loopback ones.
-#[derive(Clone, Debug, Default)]
-pub struct Guard {
-    /// Values of `Host`, without port. A listener that is not on loopback puts its own address or name here.
-    pub allowed_hosts: Vec<String>,
-    /// Values of `Origin`, whole: `https://crib.example`.
-    pub allowed_origins: Vec<String>,
-}
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
+/// What a page may send.
+const HEADERS: HeaderValue =
+    HeaderValue::from_static("accept, authorization, content-type, last-event-id, traceparent, tracestate");
+/// What a page may read of an answer.
+const EXPOSED: HeaderValue = HeaderValue::from_static("www-authenticate");
+/// A browser need not ask again for ten minutes.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 pub async fn check(State(desk): State<Desk>, request: Request, next: Next) -> Response {
-    let judged = desk
-        .guard
-        .judge(&request)
-        .and_then(|()| body_fits(request.method(), request.headers(), desk.largest_body));
-    match judged {
-        Ok(()) => next.run(request).await,
+    if let Err(refusal) = judge(&desk.doorway, &request) {
+        return refusal.into_response();
+    }
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let mut response = match body_fits(request.method(), request.headers(), desk.largest_body) {
         Err(refusal) => refusal.into_response(),
+        Ok(()) if request.method() == Method::OPTIONS => preflight(),
+        Ok(()) => next.run(request).await,
+    };
+    if let Some(origin) = origin {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        headers.append(header::VARY, HeaderValue::from_static("origin"));
     }
+    response
 }
 
-impl Guard {
-    /// By the same rule as every HTTP listener of the crib.
-    fn judge(&self, request: &Request) -> Result<(), Refusal> {
-        let headers = request.headers();
-        // HTTP/2 has the host in the URI instead.
-        let host = match single(headers, &header::HOST)? {
-            Some(host) => Some(host),
-            None => request.uri().authority().map(|authority| authority.as_str()),
-        };
-        let doorway = Doorway { hosts: self.allowed_hosts.clone(), origins: self.allowed_origins.clone() };
-        let origin = single(headers, &header::ORIGIN)?;
-        doorway.admits(host, origin).map_err(|away| Refusal::forbidden(away.to_string()))
-    }
+/// The answer to a browser that asks whether a page may send what it wants to send.
+fn preflight() -> Response {
+    let told = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS),
+        (header::ACCESS_CONTROL_MAX_AGE, MAX_AGE),
+    ];
+    (StatusCode::NO_CONTENT, told).into_response()
 }
 
-/// The one value of a header. Two readers of two values might each believe another one.
+/// By the same rule as every HTTP listener of the crib.
+fn judge(doorway: &Doorway, request: &Request) -> Result<(), Refusal> {
+    let headers = request.headers();
+    // HTTP/2 has the host in the URI instead.
+    let host = match single(headers, &header::HOST)? {
+        Some(host) => Some(host),
+        None => request.uri().authority().map(|authority| authority.as_str()),
+    };
+    let origin = single(headers, &header::ORIGIN)?;
+    doorway.admits(host, origin).map_err(|away| Refusal::forbidden(away.to_string()))
+}
+
 fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Refusal> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) => value
-            .to_str()
-            .map(Some)
-            .map_err(|_| Refusal::bad_request(format!("the header `{name}` is not text"))),
-        (Some(_), Some(_)) => Err(Refusal::bad_request(format!("the header `{name}` was sent twice"))),
-    }
+    doorway::single(headers.get_all(name).iter().map(|value| value.to_str().ok()))
+        .map_err(|unclear| Refusal::bad_request(format!("the header `{name}` {unclear}")))
 }
 
 /// A body is JSON, whatever its length says; a form of a foreign page cannot claim that.
@@ -88,15 +98,13 @@ mod tests {
     use super::*;
 
     fn judged(host: &str, origin: Option<&str>) -> bool {
-        let guard = Guard {
-            allowed_hosts: vec!["crib.example".into()],
-            allowed_origins: vec!["https://ui.example".into()],
-        };
+        let doorway =
+            Doorway { hosts: vec!["crib.example".into()], origins: vec!["https://ui.example".into()] };
         let mut request = Request::builder().uri("/tools").header(header::HOST, host);
         if let Some(origin) = origin {
             request = request.header(header::ORIGIN, origin);
         }
-        guard.judge(&request.body(axum::body::Body::empty()).unwrap()).is_ok()
+        judge(&doorway, &request.body(axum::body::Body::empty()).unwrap()).is_ok()
     }
 
     #[test]
@@ -123,7 +131,7 @@ mod tests {
             .header(header::HOST, "evil.example")
             .body(axum::body::Body::empty())
             .unwrap();
-        assert!(Guard::default().judge(&request).is_err());
+        assert!(judge(&Doorway::default(), &request).is_err());
     }
 
     #[test]

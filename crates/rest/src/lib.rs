@@ -1,10 +1,10 @@
 //! The REST tongue: the admin API ([`admin_router`]) and the tools of the catalog as plain HTTP ([`tools_router`]).
 //!
 //! It makes routers and never listens: whoever assembles the crib binds the ports. Everything asked here goes through
-//! `core`, by the same gateway and policy as MCP. Arguments and results are never logged. Read [`guard`] and `door` for
+//! `core`, by the same gateway and policy as MCP. Arguments and results are never logged. Read `guard` and `door` for
 //! who gets in, `admin` and `tools` for what is there.
 
-pub mod guard;
+mod guard;
 
 mod door;
 
@@ -17,10 +17,9 @@ mod refusal;
 use std::{sync::Arc, time::Instant};
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::{caller::Callers, catalog::Style, gateway::Gateway};
+use toolcrib_core::{caller::Callers, catalog::Style, doorway::Doorway, gateway::Gateway};
 
 pub use admin::admin_router;
-pub use guard::Guard;
 pub use tools::tools_router;
 
 /// The longest request body, unless told otherwise.
@@ -34,7 +33,8 @@ pub type Count = Arc<dyn Fn() -> usize + Send + Sync>;
 pub struct Desk {
     pub gateway: Arc<Gateway>,
     pub callers: Arc<Callers>,
-    pub guard: Arc<Guard>,
+    /// Which hosts and origins may knock.
+    pub doorway: Arc<Doorway>,
     /// How tools are spelt in `GET /tools`.
     pub names: Style,
     /// Bytes a request body may have.
@@ -54,7 +54,7 @@ impl Desk {
         Self {
             gateway,
             callers,
-            guard: Arc::new(Guard::default()),
+            doorway: Arc::default(),
             names: Style::Safe,
             largest_body: LARGEST_BODY,
             version: env!("CARGO_PKG_VERSION"),

@@ -7,18 +7,22 @@ mod document;
 use axum::{
     Router,
     middleware::from_fn_with_state,
-    routing::{get, post},
+    routing::{MethodRouter, get, post},
 };
 
 use crate::{Desk, door, guard};
 
 /// `POST /api/call`, `POST /api/tools/{source}/{tool}`, `GET /openapi.json`.
 pub fn tools_router(desk: Desk) -> Router {
+    // Around each route whole: a browser asks with a method the route does not have.
+    let behind = |route: MethodRouter<Desk>| {
+        route
+            .layer(from_fn_with_state(desk.clone(), door::known))
+            .layer(from_fn_with_state(desk.clone(), guard::check))
+    };
     Router::new()
-        .route("/api/call", post(call::by_name))
-        .route("/api/tools/{source}/{tool}", post(call::by_path))
-        .route("/openapi.json", get(document::openapi))
-        .route_layer(from_fn_with_state(desk.clone(), door::known))
-        .route_layer(from_fn_with_state(desk.clone(), guard::check))
+        .route("/api/call", behind(post(call::by_name)))
+        .route("/api/tools/{source}/{tool}", behind(post(call::by_path)))
+        .route("/openapi.json", behind(get(document::openapi)))
         .with_state(desk)
 }

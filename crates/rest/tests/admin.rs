@@ -19,11 +19,13 @@ use axum::{
 };
 use crib::{ADMIN, Crib, OTHER, USER, answer, ask, crib, json, request};
 use toolcrib_core::{
-    caller::{Caller, Callers, Roll},
+    caller::{Caller, CallerKind, Callers, Role, Roll},
+    doorway::Doorway,
+    id::CallerId,
     policy::Access,
     testing::call,
 };
-use toolcrib_rest::{Guard, admin_router};
+use toolcrib_rest::admin_router;
 
 #[tokio::test]
 async fn a_server_is_connected_and_disconnected_by_hand() {
@@ -153,8 +155,8 @@ async fn health_tells_strangers_little_and_fails_without_a_ledger() {
     let router = admin_router(desk);
     let (status, stranger) = ask(&router, "GET /health", None, None).await;
     assert_eq!((status, json(&stranger).get("sources")), (StatusCode::OK, None), "{stranger}");
-    let (_, known) = ask(&router, "GET /health", Some(USER), None).await;
-    assert_eq!(json(&known)["sources"]["s"], "idle");
+    let (_, root) = ask(&router, "GET /health", Some(ADMIN), None).await;
+    assert_eq!(json(&root)["sources"]["s"], "idle");
     ledger.broken.store(true, Ordering::Relaxed);
     let (status, body) = ask(&router, "GET /health", None, None).await;
     assert_eq!((status, &json(&body)["live"]), (StatusCode::SERVICE_UNAVAILABLE, &true.into()));
@@ -165,6 +167,37 @@ async fn health_tells_strangers_little_and_fails_without_a_ledger() {
     closing.cancel();
     assert_eq!(ask(&router, "GET /health", None, None).await.0, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(ask(&router, "GET /health/live", None, None).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn health_names_sources_to_those_who_may_see_a_tool_of_theirs() {
+    let Crib { mut desk, .. } = crib().await;
+    let mut roll = crib::roll();
+    let (id, kind, role, access) = (CallerId::new("eve"), CallerKind::Agent, Role::User, Access::nothing());
+    roll.add("eve-token", Caller { id, kind, role, access });
+    desk.callers = Arc::new(Callers::new(roll));
+    let router = admin_router(desk);
+    ask(&router, "GET /tools", Some(USER), None).await;
+    for (token, sources) in [(USER, r#"{"s":"ready"}"#), (ADMIN, r#"{"s":"ready"}"#), ("eve-token", "{}")] {
+        let (_, health) = ask(&router, "GET /health", Some(token), None).await;
+        assert_eq!(json(&health)["sources"].to_string(), sources, "{token}");
+    }
+}
+
+#[tokio::test]
+async fn a_hidden_tool_cannot_be_found_by_asking_for_its_calls() {
+    let Crib { desk, .. } = crib().await;
+    let (gateway, ann) = (desk.gateway.clone(), desk.callers.recognise(Some(USER)).unwrap());
+    let router = admin_router(desk);
+    for tool in ["s__secret", "s__echo"] {
+        let _ = gateway.call(call(&ann, tool, "{}")).finish().await;
+    }
+    for (query, count) in
+        [("source=s", 1), ("about=s:secret", 0), ("about=S__SECRET", 1), ("about=s:echo", 1)]
+    {
+        let (_, body) = ask(&router, &format!("GET /calls?finished=10&{query}"), Some(USER), None).await;
+        assert_eq!(json(&body)["entries"].as_array().unwrap().len(), count, "{query}: {body}");
+    }
 }
 
 #[tokio::test]
@@ -196,7 +229,7 @@ async fn metrics_count_calls_and_sources() {
 async fn an_open_crib_on_loopback_needs_no_token_but_a_right_host() {
     let Crib { mut desk, .. } = crib().await;
     desk.callers = Arc::new(Callers::new(Roll::open(Caller::local(Access::everything()))));
-    desk.guard = Arc::new(Guard { allowed_hosts: vec!["crib.example".into()], allowed_origins: vec![] });
+    desk.doorway = Arc::new(Doorway { hosts: vec!["crib.example".into()], origins: vec![] });
     let router = admin_router(desk);
     assert_eq!(ask(&router, "GET /servers", None, None).await.0, StatusCode::OK);
     assert_eq!(ask(&router, "GET /servers", Some("stale"), None).await.0, StatusCode::UNAUTHORIZED);

@@ -37,12 +37,8 @@ pub async fn serve(mut loaded: Loaded, flags: ServeFlags) -> anyhow::Result<()> 
     let crib = Arc::new(Crib::traced(config, telemetry.tracer()).await?);
     let closing = crib.desk.closing.clone();
     let sessions = crib.desk.sessions.clone();
-    let doorway = assemble::doorway(config);
     let state = toolcrib_rest::Desk {
-        guard: Arc::new(toolcrib_rest::Guard {
-            allowed_hosts: doorway.hosts,
-            allowed_origins: doorway.origins,
-        }),
+        doorway: Arc::new(assemble::doorway(config)),
         names: crib.desk.settings.style,
         largest_body: crib.desk.settings.longest_body,
         sessions: Some(Arc::new(move || sessions.load(Ordering::Relaxed))),

@@ -10,7 +10,7 @@ use toolcrib_core::{
     caller::{Caller, Role},
     error::{Failure, Kind},
     gateway::roster::LiveCall,
-    ledger::{Filter, Line, Order, Progress},
+    ledger::{Ending, Filter, Line, Order, Progress},
 };
 use utoipa::{IntoParams, ToSchema};
 
@@ -103,21 +103,13 @@ impl From<Line> for Call {
     }
 }
 
-impl Call {
-    /// As `caller` may read it. That something was hidden from a user is between the crib and its ledger.
-    fn told_to(mut self, caller: &Caller) -> Self {
-        if caller.role == Role::User {
-            if self.item.is_none() && self.outcome.as_deref() == Some(DENIED) {
-                self.outcome = Some(UNKNOWN.to_owned());
-            }
-            (self.layer, self.detail) = (None, None);
-        }
-        self
+/// The line as `caller` may read it.
+fn told(line: Line, caller: &Caller) -> Line {
+    match caller.role {
+        Role::Admin => line,
+        Role::User => line.told_to_user(),
     }
 }
-
-const DENIED: &str = "denied";
-const UNKNOWN: &str = "unknown";
 
 #[derive(Serialize, ToSchema)]
 pub struct Calls {
@@ -188,14 +180,18 @@ async fn remembered(desk: &Desk, caller: &Caller, wanted: Wanted, most: usize) -
         Role::Admin => wanted.caller,
         Role::User => Some(caller.id.to_string()),
     };
-    // For a user these two words are told apart after reading: asking for one must not tell what is hidden.
-    let blurred = caller.role == Role::User && matches!(wanted.outcome.as_deref(), Some(DENIED | UNKNOWN));
+    let hides = [Ending::Denied.word(), Kind::Unknown.word()]
+        .into_iter()
+        .find(|word| wanted.outcome.as_deref() == Some(word));
+    let narrow = Narrow { outcome: hides, source: wanted.source.clone(), about: wanted.about.clone() };
+    // What a user is not told must not be found by asking for it: it is looked for in the lines as they are told.
+    let blurred = caller.role == Role::User && narrow.is_any();
     let filter = Filter {
         call: wanted.call,
         caller: whose,
         source: wanted.source,
         about: wanted.about,
-        outcome: if blurred { None } else { wanted.outcome.clone() },
+        outcome: wanted.outcome.filter(|_| !(blurred && hides.is_some())),
         since: wanted.since,
         until: wanted.until,
         after: wanted.after,
@@ -206,8 +202,33 @@ async fn remembered(desk: &Desk, caller: &Caller, wanted: Wanted, most: usize) -
         limit: if blurred { 0 } else { most },
     };
     let lines = desk.gateway.ledger().read(filter).await?;
-    let calls = lines.into_iter().map(|line| Call::from(line).told_to(caller));
-    Ok(calls.filter(|call| !blurred || call.outcome == wanted.outcome).take(most).collect())
+    let lines = lines.into_iter().map(|line| told(line, caller));
+    Ok(lines.filter(|line| !blurred || narrow.fits(line)).take(most).map(Call::from).collect())
+}
+
+/// What is asked for that told lines may no longer have.
+struct Narrow {
+    outcome: Option<&'static str>,
+    source: Option<String>,
+    about: Option<String>,
+}
+
+impl Narrow {
+    fn is_any(&self) -> bool {
+        self.outcome.is_some() || self.source.is_some() || self.about.is_some()
+    }
+
+    fn fits(&self, line: &Line) -> bool {
+        let is =
+            |wanted: Option<&str>, found: &Option<String>| wanted.is_none() || wanted == found.as_deref();
+        let about = |text: &String| {
+            let has = |part: &str| part.to_ascii_lowercase().contains(&text.to_ascii_lowercase());
+            has(&line.target) || line.item.as_deref().is_some_and(has)
+        };
+        is(self.outcome, &line.outcome)
+            && is(self.source.as_deref(), &line.source)
+            && self.about.as_ref().is_none_or(about)
+    }
 }
 
 /// One call.
@@ -220,10 +241,11 @@ pub async fn show(
     Path(id): Path<String>,
 ) -> Result<Json<Call>, Refusal> {
     let filter = Filter { call: Some(id.clone()), limit: 1, ..Filter::default() };
-    let line = desk.gateway.ledger().read(filter).await?.into_iter().next().map(Call::from);
+    let line = desk.gateway.ledger().read(filter).await?.into_iter().next();
+    let line = line.map(|line| Call::from(told(line, &caller)));
     let live = || desk.gateway.roster().calls().into_iter().find(|live| live.call.to_string() == id);
     let found = line.or_else(|| live().map(Call::from)).filter(|call| may_read(&caller, &call.caller));
     let call =
         found.ok_or_else(|| Failure::new(Kind::Unknown, "there is no such call, or it is not yours"))?;
-    Ok(Json(call.told_to(&caller)))
+    Ok(Json(call))
 }

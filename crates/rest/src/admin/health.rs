@@ -1,7 +1,7 @@
 //! `/health`: whether the crib lives and is ready. Open to all who pass the guard; how the sources are doing is told
-//! only to somebody known. A source that is down does not make the crib unready: the others go on.
+//! only to somebody known, of the sources it may see a tool of. A source that is down does not make the crib unready: the others go on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use axum::{
     Json,
@@ -9,7 +9,12 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use serde::Serialize;
-use toolcrib_core::{ledger::Filter, source::State as SourceState};
+use toolcrib_core::{
+    caller::{Caller, Role},
+    id::SourceId,
+    ledger::Filter,
+    source::State as SourceState,
+};
 use utoipa::ToSchema;
 
 use crate::{Desk, door};
@@ -22,7 +27,8 @@ pub struct Health {
     ready: bool,
     version: &'static str,
     uptime_seconds: u64,
-    /// The state of each source, for callers that are known.
+    /// The state of each source, for callers that are known: all for administrators, for others those with a tool they
+    /// may see.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, String>>)]
     sources: Option<BTreeMap<String, SourceState>>,
@@ -46,14 +52,18 @@ pub async fn health(State(desk): State<Desk>, headers: HeaderMap) -> (StatusCode
         ready,
         version: desk.version,
         uptime_seconds: desk.began.elapsed().as_secs(),
-        sources: door::recognise(&desk, &headers).is_ok().then(|| sources(&desk)),
+        sources: door::recognise(&desk, &headers).ok().map(|caller| sources(&desk, &caller)),
     };
     (status, Json(health))
 }
 
-fn sources(desk: &Desk) -> BTreeMap<String, SourceState> {
-    let statuses = desk.gateway.supervisor().statuses();
-    statuses.into_iter().map(|status| (status.id.to_string(), status.state)).collect()
+fn sources(desk: &Desk, caller: &Caller) -> BTreeMap<String, SourceState> {
+    let catalog = desk.gateway.catalog().snapshot();
+    let seen: HashSet<&SourceId> =
+        catalog.tools().visible(caller, desk.gateway.policy()).map(|entry| &entry.item.source).collect();
+    let statuses = desk.gateway.supervisor().statuses().into_iter();
+    let told = statuses.filter(|status| caller.role == Role::Admin || seen.contains(&status.id));
+    told.map(|status| (status.id.to_string(), status.state)).collect()
 }
 
 /// Whether the process answers at all.
