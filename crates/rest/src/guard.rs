@@ -27,7 +27,9 @@ pub async fn check(State(desk): State<Desk>, request: Request, next: Next) -> Re
     if let Err(refusal) = judge(&desk.doorway, &request) {
         return refusal.into_response();
     }
-    let origin = request.headers().get(header::ORIGIN).cloned();
+    // Let in is one thing, to be read by a page another: only those the operator named.
+    let shares = |value: &&HeaderValue| value.to_str().is_ok_and(|origin| desk.doorway.shares_with(origin));
+    let origin = request.headers().get(header::ORIGIN).filter(shares).cloned();
     let mut response = match body_fits(request.method(), request.headers(), desk.largest_body) {
         Err(refusal) => refusal.into_response(),
         Ok(()) if request.method() == Method::OPTIONS => preflight(),
