@@ -145,25 +145,51 @@ impl Policy {
 /// Which items a caller may use, by globs over `source:name`. Refuses what nothing allows; a deny beats an allow.
 #[derive(Clone, Debug)]
 pub struct Access {
-    allow: GlobSet,
-    deny: GlobSet,
+    allow: Names,
+    deny: Names,
+}
+
+/// A set of names. Most callers have everything or nothing on a side, which needs no pattern to be tried.
+#[derive(Clone, Debug)]
+enum Names {
+    All,
+    None,
+    Matching(GlobSet),
+}
+
+impl Names {
+    fn new(patterns: &[String]) -> Result<Self, globset::Error> {
+        Ok(match patterns {
+            [] => Names::None,
+            patterns if patterns.iter().any(|pattern| pattern == "*") => Names::All,
+            patterns => Names::Matching(globs(patterns)?),
+        })
+    }
+
+    fn have(&self, name: &str) -> bool {
+        match self {
+            Names::All => true,
+            Names::None => false,
+            Names::Matching(globs) => globs.is_match(name),
+        }
+    }
 }
 
 impl Access {
     pub fn new(allow: &[String], deny: &[String]) -> Result<Self, globset::Error> {
-        Ok(Self { allow: globs(allow)?, deny: globs(deny)? })
+        Ok(Self { allow: Names::new(allow)?, deny: Names::new(deny)? })
     }
 
     pub fn everything() -> Self {
-        Self::new(&["*".into()], &[]).unwrap_or_else(|_| Self::nothing())
+        Self { allow: Names::All, deny: Names::None }
     }
 
     pub fn nothing() -> Self {
-        Self { allow: GlobSet::empty(), deny: GlobSet::empty() }
+        Self { allow: Names::None, deny: Names::None }
     }
 
     pub fn covers(&self, id: &str) -> bool {
-        self.allow.is_match(id) && !self.deny.is_match(id)
+        self.allow.have(id) && !self.deny.have(id)
     }
 }
 
