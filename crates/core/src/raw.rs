@@ -134,6 +134,12 @@ impl ObjectWriter {
         self
     }
 
+    /// The text, not read again: for what goes straight out. Valid if every part was.
+    pub fn into_text(mut self) -> String {
+        self.out.push('}');
+        self.out
+    }
+
     pub fn finish(mut self) -> Raw {
         self.out.push('}');
         // Every part was valid JSON, so the whole is; should a caller have broken that, say `null`.

@@ -135,7 +135,7 @@ impl Message {
         match self {
             Message::Request { id, method, params } => request(id, method, params.as_deref()),
             Message::Notification { method, params } => notification(method, params.as_deref()),
-            Message::Response { id, answer: Ok(result) } => success(id.as_ref(), result),
+            Message::Response { id, answer: Ok(result) } => success(id.as_ref(), result.get()),
             Message::Response { id, answer: Err(error) } => failure(id.as_ref(), error),
         }
     }
@@ -183,10 +183,11 @@ fn push_method(out: &mut String, method: &str, params: Option<&RawValue>) {
     }
 }
 
-pub fn success(id: Option<&Id>, result: &RawValue) -> String {
-    with_head(result.get().len(), |out| {
+/// `result` is one valid JSON value.
+pub fn success(id: Option<&Id>, result: &str) -> String {
+    with_head(result.len(), |out| {
         push_member(out, "id", id.map_or("null", Id::text));
-        push_member(out, "result", result.get());
+        push_member(out, "result", result);
     })
 }
 
@@ -226,7 +227,7 @@ mod tests {
     fn a_message_is_one_line_whatever_a_peer_wrote() {
         let inner = toolcrib_core::testing::json("{\r\n  \"a\\nb\": [1,\n 2]\n}");
         for message in [
-            success(None, &inner),
+            success(None, inner.get()),
             failure(None, &inner),
             notification("n\n", Some(&inner)),
             request(&Id::number(1), "m", Some(&inner)),

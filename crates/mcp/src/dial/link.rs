@@ -201,7 +201,7 @@ impl End {
 /// The answer to what a source asks of us: we are there, and declared nothing else.
 pub(crate) fn retort(id: &Id, method: &str) -> String {
     match method {
-        "ping" => wire::success(Some(id), &toolcrib_core::raw::empty_object()),
+        "ping" => wire::success(Some(id), "{}"),
         _ => {
             let told = format!("`{method}` is not supported by this client");
             wire::failure(Some(id), &Fault::new(codes::METHOD_NOT_FOUND, &told).object)

@@ -145,7 +145,7 @@ impl Conversation {
         }
     }
 
-    fn rendered(&self, result: Raw) -> Raw {
+    fn rendered(&self, result: Raw) -> String {
         let caching = if self.kindred == Kindred::Read { Caching::Hinted } else { Caching::Silent };
         render::result(result, self.era, caching)
     }

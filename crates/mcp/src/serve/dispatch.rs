@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use toolcrib_core::{
     call::{Level, Target},
     error::{Failure, Kind},
-    raw::{self, Members, ObjectWriter, Raw},
+    raw::{Members, ObjectWriter, Raw},
     source::terms::Watch,
 };
 
@@ -27,7 +27,8 @@ use crate::{
 };
 
 pub enum Answer {
-    Now(Result<Raw, Fault>),
+    /// The text of the result.
+    Now(Result<String, Fault>),
     Later(Box<Conversation>),
 }
 
@@ -42,10 +43,7 @@ pub async fn modern(
 ) -> Answer {
     let done = |result| Answer::Now(Ok(render::result(result, Era::Modern, Caching::Silent)));
     if let Some(which) = List::of(method) {
-        return match lists::list(&desk.gateway, asker, which, params).await {
-            Ok(result) => done(result),
-            Err(fault) => Answer::Now(Err(fault)),
-        };
+        return Answer::Now(lists::list(&desk.gateway, asker, which, params).await);
     }
     match method {
         "server/discover" => done(discovered(desk, asker)),
@@ -70,7 +68,7 @@ pub async fn legacy(
         return Answer::Now(lists::list(&desk.gateway, &asker, which, params).await);
     }
     match method {
-        "ping" => Answer::Now(Ok(raw::empty_object())),
+        "ping" => Answer::Now(Ok(nothing())),
         "logging/setLevel" => Answer::Now(set_level(desk, visit, params)),
         "resources/subscribe" => Answer::Now(watch(visit, &asker, params, Watch::More).await),
         "resources/unsubscribe" => Answer::Now(watch(visit, &asker, params, Watch::Fewer).await),
@@ -102,7 +100,12 @@ fn call(
     Answer::Later(Box::new(Conversation::new(running, id, kindred, asker.era, asked.token, log)))
 }
 
-fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Result<Raw, Fault> {
+/// A result that says no more than that there is one.
+fn nothing() -> String {
+    "{}".to_owned()
+}
+
+fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Result<String, Fault> {
     let word = params.map(Members::parse_lenient).and_then(|members| members.text("level"));
     let level = word.as_deref().and_then(Level::parse).ok_or_else(|| {
         invalid(
@@ -111,10 +114,15 @@ fn set_level(desk: &Desk, visit: &Visit, params: Option<&RawValue>) -> Result<Ra
     })?;
     visit.set_log(level);
     desk.gateway.supervisor().hear(level);
-    Ok(raw::empty_object())
+    Ok(nothing())
 }
 
-async fn watch(visit: &Visit, asker: &Asker, params: Option<&RawValue>, change: Watch) -> Result<Raw, Fault> {
+async fn watch(
+    visit: &Visit,
+    asker: &Asker,
+    params: Option<&RawValue>,
+    change: Watch,
+) -> Result<String, Fault> {
     let uri = params.map(Members::parse_lenient).and_then(|members| members.text("uri"));
     let uri = uri.ok_or_else(|| invalid("`params.uri` must be a string"))?;
     let done = match change {
@@ -122,7 +130,7 @@ async fn watch(visit: &Visit, asker: &Asker, params: Option<&RawValue>, change: 
         Watch::Fewer => visit.unwatch(&asker.caller, &uri).await,
     };
     done.map_err(|failure| Fault::of_resource(&failure, Era::Legacy))?;
-    Ok(raw::empty_object())
+    Ok(nothing())
 }
 
 /// The result of `initialize`.

@@ -79,7 +79,7 @@ fn initialize(
         let told = format!("{} sessions are open already, try again later", desk.settings.most_sessions);
         fault(Some(id), &Fault::new(INVALID_REQUEST, &told).at(StatusCode::SERVICE_UNAVAILABLE))
     })?;
-    let mut response = json(StatusCode::OK, wire::success(Some(id), &result));
+    let mut response = json(StatusCode::OK, wire::success(Some(id), result.get()));
     if let Ok(value) = HeaderValue::from_str(&session.id) {
         response.headers_mut().insert(SESSION_ID, value);
     }

@@ -207,7 +207,7 @@ impl Listening {
         let mut result = ObjectWriter::default();
         result.text("resultType", "complete").member("_meta", &meta::object(&about));
         let result: Raw = result.finish();
-        wire::success(Some(&self.id), &result)
+        wire::success(Some(&self.id), result.get())
     }
 }
 

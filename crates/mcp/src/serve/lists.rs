@@ -5,12 +5,12 @@ use serde_json::value::RawValue;
 use toolcrib_core::{
     catalog::{Catalog, Section},
     gateway::Gateway,
-    raw::{Members, ObjectWriter, Raw},
+    raw::{Members, ObjectWriter},
 };
 
 use crate::{
     codes::Fault,
-    serve::{request::invalid, visit::Asker},
+    serve::{render, request::invalid, visit::Asker},
     version::Era,
 };
 
@@ -56,13 +56,13 @@ impl List {
     }
 }
 
-/// The result of a list request, without what every result of its era carries.
+/// The text of the result of a list request.
 pub async fn list(
     gateway: &Gateway,
     asker: &Asker,
     which: List,
     params: Option<&RawValue>,
-) -> Result<Raw, Fault> {
+) -> Result<String, Fault> {
     gateway.supervisor().ensure_known().await;
     let catalog = gateway.catalog().snapshot();
     let members = params.map(Members::parse_lenient).unwrap_or_default();
@@ -97,9 +97,11 @@ pub async fn list(
         result.text("nextCursor", &URL_SAFE_NO_PAD.encode(last.as_bytes()));
     }
     if asker.era == Era::Modern {
+        result.text("resultType", "complete");
         result.raw("ttlMs", &fresh_ms(&catalog).to_string()).text("cacheScope", "private");
+        render::sign(&mut result, Vec::new());
     }
-    Ok(result.finish())
+    Ok(result.into_text())
 }
 
 fn place(raw: &RawValue) -> Option<String> {

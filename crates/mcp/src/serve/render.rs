@@ -13,19 +13,20 @@ pub enum Caching {
     Hinted,
 }
 
-pub fn result(result: Raw, era: Era, caching: Caching) -> Raw {
+/// The text of the result, ready to go out.
+pub fn result(result: Raw, era: Era, caching: Caching) -> String {
     match era {
         Era::Legacy => legacy(result),
         Era::Modern => modern(&result, caching),
     }
 }
 
-fn legacy(result: Raw) -> Raw {
+fn legacy(result: Raw) -> String {
     let members = Members::parse_lenient(&result);
     let foreign = |key: &str| matches!(key, "resultType" | "ttlMs" | "cacheScope");
     let tagged = |raw: &RawValue| raw.get().contains(meta::RESERVED);
     if !members.iter().any(|(key, value)| foreign(key) || (key == "_meta" && tagged(value))) {
-        return result;
+        return String::from(Box::<str>::from(result));
     }
     let mut object = ObjectWriter::with_capacity(result.get().len());
     for (key, value) in members.iter().filter(|(key, _)| !foreign(key)) {
@@ -38,10 +39,10 @@ fn legacy(result: Raw) -> Raw {
             object.member("_meta", &meta::object(&kept));
         }
     }
-    object.finish()
+    object.into_text()
 }
 
-fn modern(result: &RawValue, caching: Caching) -> Raw {
+fn modern(result: &RawValue, caching: Caching) -> String {
     let members = Members::parse_lenient(result);
     let mut object = ObjectWriter::with_capacity(result.get().len() + 192);
     for (key, value) in members.iter().filter(|(key, _)| *key != "_meta") {
@@ -64,10 +65,14 @@ fn modern(result: &RawValue, caching: Caching) -> Raw {
             object.text("cacheScope", "private");
         }
     }
-    let mut about = members.find("_meta").map(meta::without_reserved).unwrap_or_default();
+    sign(&mut object, members.find("_meta").map(meta::without_reserved).unwrap_or_default());
+    object.into_text()
+}
+
+/// `_meta` with the crib's name in it, as every result of the modern wire has.
+pub fn sign(result: &mut ObjectWriter, mut about: Vec<(String, Raw)>) {
     about.push((meta::SERVER_INFO.to_owned(), server_info()));
-    object.member("_meta", &meta::object(&about));
-    object.finish()
+    result.member("_meta", &meta::object(&about));
 }
 
 #[cfg(test)]
@@ -82,21 +87,20 @@ mod tests {
             r#"{"content":[ ],"resultType":"complete","ttlMs":5,"x":1.50,"_meta":{"io.modelcontextprotocol/serverInfo":{},"v/k":1}}"#,
         );
         let told = result(from, Era::Legacy, Caching::Silent);
-        assert_eq!(told.get(), r#"{"content":[ ],"x":1.50,"_meta":{"v/k":1}}"#);
+        assert_eq!(told, r#"{"content":[ ],"x":1.50,"_meta":{"v/k":1}}"#);
     }
 
     #[test]
     fn a_modern_client_gets_what_its_wire_requires() {
         let told = result(json(r#"{"contents":[],"_meta":{"v/k":1}}"#), Era::Modern, Caching::Hinted);
-        let told = told.get();
         assert!(told.starts_with(
             r#"{"contents":[],"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"v/k":1,"#
         ));
         assert!(told.contains(r#""name":"toolcrib""#));
         let shared = json(r#"{"contents":[],"ttlMs":9,"cacheScope":"public"}"#);
         let told = result(shared, Era::Modern, Caching::Hinted);
-        assert!(told.get().starts_with(r#"{"contents":[],"ttlMs":9,"cacheScope":"private","#), "{told}");
+        assert!(told.starts_with(r#"{"contents":[],"ttlMs":9,"cacheScope":"private","#), "{told}");
         let asking = result(json(r#"{"resultType":"input_required"}"#), Era::Modern, Caching::Hinted);
-        assert!(!asking.get().contains("ttlMs"));
+        assert!(!asking.contains("ttlMs"));
     }
 }

@@ -235,7 +235,7 @@ impl Pipe {
             last.end();
         }
         let news = self.desk.gateway.newsroom().listen();
-        self.say(wire::success(Some(id), &result)).await;
+        self.say(wire::success(Some(id), result.get())).await;
         tokio::spawn(follow(self.desk.clone(), visit, news, self.out.clone()));
     }
 
