@@ -186,6 +186,11 @@ impl Desk {
         Ok(settings::load(self.config.as_deref(), &env)?)
     }
 
+    /// The config for looking at, not for running: variables that are not set are not in the way.
+    pub fn look(&self) -> Result<Loaded, Trouble> {
+        Ok(settings::look(self.config.as_deref(), &env)?)
+    }
+
     /// Where a running crib may be.
     pub fn address(&self) -> Address {
         Address { admin: self.admin.clone(), mcp: self.mcp.clone(), token: self.token.clone() }

@@ -19,6 +19,7 @@ mod watch;
 mod reference;
 mod schema;
 
+mod beside;
 mod fields;
 mod find;
 mod mistake;
@@ -63,9 +64,20 @@ pub fn load(path: Option<&Path>, env: Lookup<'_>) -> Result<Loaded, Mistakes> {
     }
 }
 
-/// Reads `text` as if it stood in the file `path`.
+/// As [`load`], but by [`outline`].
+pub fn look(path: Option<&Path>, env: Lookup<'_>) -> Result<Loaded, Mistakes> {
+    match find::locate(path, env) {
+        Some(path) => outline(&find::read(&path)?, Some(&path), env),
+        None => outline("", None, env),
+    }
+}
+
+/// Reads `text` as if it stood in the file `path`. Variables come from `env`, else from `toolcrib.env` beside the file.
 pub fn parse(text: &str, path: Option<&Path>, env: Lookup<'_>) -> Result<Loaded, Mistakes> {
-    parse_with(text, path, env, read::config)
+    match path {
+        Some(file) => parse_with(text, path, &beside::Beside::of(file).behind(env), read::config),
+        None => parse_with(text, path, env, read::config),
+    }
 }
 
 /// As [`parse`], but variables may be missing and then stand as they are written: for looking at a config, not running it.

@@ -74,7 +74,7 @@ pub fn run(words: &Connect, desk: &Desk) -> Ended {
 }
 
 fn options(words: &Connect, client: Client, desk: &Desk) -> Result<Options, Trouble> {
-    let loaded = match (&words.url, desk.load_quietly()) {
+    let loaded = match (&words.url, desk.look()) {
         // Where the crib is was said, so a config that cannot be read is not in the way.
         (Some(_), loaded) => loaded.ok(),
         (None, loaded) => Some(loaded?),

@@ -248,7 +248,7 @@ impl fmt::Display for Applied {
             writeln!(out, "Backup: {}", backup.display())?;
         }
         if let Some(file) = &self.env_file {
-            writeln!(out, "Values: {0}  (load with `set -a; . {0}; set +a`)", file.display())?;
+            writeln!(out, "Values: {} (the crib reads it; keep it to yourself)", file.display())?;
         }
         Ok(())
     }

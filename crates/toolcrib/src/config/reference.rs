@@ -12,7 +12,8 @@ Every key of `toolcrib.yaml`. This page is generated from the same table the rea
 The file is looked for in this order: `--config PATH`, `TOOLCRIB_CONFIG`, `./toolcrib.yaml`,
 `$XDG_CONFIG_HOME/toolcrib/toolcrib.yaml` (`~/.config` when unset). With none, an embedded default is used.
 Keys and words may be written in `snake_case`, `camelCase` or `kebab-case`. Any single value may hold `${VAR}` or
-`${VAR:-default}`; `$${` is a plain `${`. A variable that is not set is a mistake, except in a disabled server.
+`${VAR:-default}`; `$${` is a plain `${`. A variable that is neither in the environment nor in `toolcrib.env`
+beside the config is a mistake, except in a disabled server.
 Durations are `500ms`, `30s`, `5m`, `1h30m`, or a number of seconds; sizes are `512KiB`, `4MiB`, or a number of bytes.
 
 Environment variables win over the file:

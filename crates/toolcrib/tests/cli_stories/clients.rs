@@ -26,6 +26,8 @@ fn an_import_is_a_plan_until_it_is_told_to_write() {
     assert!(told["applied"].is_null());
 
     home.run(&["import", "--write", "--env-file"]).ended(0);
+    home.run(&["config", "check"]).ended(0);
+    home.run(&["connect", "zed", "--dry-run"]).ended(0);
     let written = home.read(".config/toolcrib/toolcrib.yaml").unwrap();
     assert!(written.contains("notion") && !written.contains("ntn_"), "{written}");
     assert!(home.read(".config/toolcrib/toolcrib.env").unwrap().contains("ntn_"));
