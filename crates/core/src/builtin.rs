@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call::{Events, Invocation, Level, Outcome, Reply},
+    call::{Events, Invocation, Level, Outcome, Reply, Verb},
     caller::{Caller, Role},
-    catalog::{Entry, LiveCatalog, Offer, Style},
+    catalog::{Entry, ItemKind, LiveCatalog, Offer, Style},
     error::{Failure, Kind},
     ledger::{Filter, Ledger, Line},
     policy::{Permit, Policy},
@@ -162,6 +162,9 @@ impl Builtin {
     }
 
     async fn run(&self, invocation: &Invocation) -> Result<Value, Failure> {
+        if invocation.item.kind != ItemKind::Tool || invocation.verb != Verb::Use {
+            return Err(Failure::unknown("item", &invocation.item.own));
+        }
         let caller = &*invocation.caller;
         let arguments = invocation.arguments.as_deref();
         match &*invocation.item.own {

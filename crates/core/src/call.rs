@@ -220,10 +220,15 @@ impl Events {
     }
 
     pub fn emit(&self, event: Event) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.touch();
         if self.sender.try_send(event).is_err() {
             tracing::debug!("an event of a call was dropped: its caller does not keep up or has left");
         }
+    }
+
+    /// The source is not silent, even if it says nothing: it is being connected.
+    pub fn touch(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// When the source was last heard; a source that reports progress is not silent.

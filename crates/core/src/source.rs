@@ -11,6 +11,7 @@ pub mod terms;
 mod supervised;
 
 mod attend;
+mod handle;
 mod wishes;
 
 use std::{collections::BTreeSet, sync::Arc};

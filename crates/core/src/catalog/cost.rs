@@ -25,6 +25,11 @@ impl Cost {
         Self { steps, loops: walk.loops }
     }
 
+    /// Whether searching for every mistake is cheap.
+    pub fn is_small(&self) -> bool {
+        self.steps <= 1_000 && self.loops == 0
+    }
+
     /// Whether arguments of this depth can be checked within [`MOST_STEPS`].
     pub fn bears(&self, arguments: &Value) -> bool {
         self.loops <= 1 || {
@@ -44,8 +49,8 @@ fn depth(value: &Value) -> usize {
 
 struct Walk<'a> {
     root: &'a Value,
-    /// The steps of each part a reference leads to; none while it is being walked.
-    known: HashMap<&'a str, Option<u64>>,
+    /// The steps and loops of each part a reference leads to; none while it is being walked.
+    known: HashMap<&'a str, Option<(u64, u64)>>,
     loops: u64,
 }
 
@@ -63,6 +68,9 @@ impl<'a> Walk<'a> {
                 let more = match (key.as_str(), value) {
                     ("$defs" | "definitions", _) => 0,
                     ("$ref" | "$dynamicRef", Value::String(to)) => self.referred(to, deep),
+                    // These lead elsewhere than they seem to.
+                    ("$recursiveRef", _) => u64::MAX,
+                    ("$id", Value::String(_)) if deep > 0 => u64::MAX,
                     (_, value) => self.steps(value, deep + 1),
                 };
                 sum.saturating_add(more)
@@ -76,7 +84,10 @@ impl<'a> Walk<'a> {
 
     fn referred(&mut self, to: &'a str, deep: usize) -> u64 {
         match self.known.get(to) {
-            Some(Some(steps)) => return *steps,
+            Some(Some((steps, loops))) => {
+                self.loops = self.loops.saturating_add(*loops);
+                return *steps;
+            }
             Some(None) => {
                 self.loops = self.loops.saturating_add(1);
                 return 1;
@@ -87,10 +98,12 @@ impl<'a> Walk<'a> {
             "#" => Some(self.root),
             to => to.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)),
         };
-        let Some(target) = target else { return 1 };
+        // What cannot be found by its address may still be found by the validator, at any cost.
+        let Some(target) = target else { return u64::MAX };
+        let before = self.loops;
         self.known.insert(to, None);
         let steps = self.steps(target, deep + 1);
-        self.known.insert(to, Some(steps));
+        self.known.insert(to, Some((steps, self.loops - before)));
         steps
     }
 }

@@ -11,6 +11,8 @@ use crate::catalog::cost::{Cost, MOST_STEPS};
 
 /// Larger schemas are not compiled.
 const LARGEST: usize = 256 * 1024;
+/// Arguments of this size at most, in bytes, are searched for every mistake.
+const SMALL: usize = 8 * 1024;
 /// Mistakes told at once.
 const TOLD: usize = 5;
 
@@ -52,15 +54,25 @@ impl Schema {
         if validator.is_valid(&value) {
             return Ok(());
         }
-        let mistakes: Vec<String> = validator
-            .iter_errors(&value)
-            .take(TOLD)
-            .map(|error| {
-                let place = error.instance_path().to_string();
-                if place.is_empty() { error.to_string() } else { format!("at `{place}`: {error}") }
-            })
-            .collect();
-        Err(mistakes.join("; "))
+        let size = arguments.map_or(0, |raw| raw.get().len());
+        Err(mistakes(validator, *cost, &value, size))
+    }
+}
+
+/// What is wrong, as far as it can be told cheaply: finding every mistake takes time and memory with every one.
+fn mistakes(validator: &jsonschema::Validator, cost: Cost, value: &Value, size: usize) -> String {
+    let told = |error: &jsonschema::ValidationError<'_>| {
+        let place = error.instance_path().to_string();
+        if place.is_empty() { error.to_string() } else { format!("at `{place}`: {error}") }
+    };
+    match (cost.is_small(), size <= SMALL) {
+        (true, true) => {
+            let all: Vec<String> =
+                validator.iter_errors(value).take(TOLD).map(|error| told(&error)).collect();
+            all.join("; ")
+        }
+        (true, false) => validator.validate(value).err().map(|error| told(&error)).unwrap_or_default(),
+        (false, _) => "they do not fit, and the schema is too involved to say where".into(),
     }
 }
 
@@ -114,6 +126,33 @@ mod tests {
     fn a_network_reference_is_never_fetched_and_leaves_the_source_to_judge() {
         let schema = schema(r#"{"type":"object","properties":{"a":{"$ref":"http://127.0.0.1:9/x.json"}}}"#);
         assert!(schema.check(Some(&raw(r#"{"a":1}"#))).is_ok());
+    }
+
+    #[test]
+    fn large_arguments_are_told_one_mistake_and_quickly() {
+        let schema =
+            schema(r#"{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}}}"#);
+        let many = format!(r#"{{"a":[{}1]}}"#, "1,".repeat(200_000));
+        let told = schema.check(Some(&raw(&many))).unwrap_err();
+        assert!(told.contains("/a/0") && !told.contains(';'), "{told}");
+    }
+
+    #[test]
+    fn references_that_hide_what_they_lead_to_are_not_followed_at_all() {
+        for link in ["#n", "#/%24defs/n"] {
+            let step = |n: u32| {
+                format!(
+                    r##""n{n}":{{"$anchor":"n{n}","allOf":[{{"$ref":"{link}{0}"}},{{"$ref":"{link}{0}"}}]}}"##,
+                    n + 1
+                )
+            };
+            let chain: Vec<String> = (0..40).map(step).collect();
+            let text = format!(
+                r##"{{"type":"object","$ref":"{link}0","$defs":{{{},"n40":{{"$anchor":"n40","type":"string"}}}}}}"##,
+                chain.join(",")
+            );
+            assert!(schema(&text).check(Some(&raw("{}"))).is_ok(), "{link}, and quickly");
+        }
     }
 
     #[test]

@@ -13,7 +13,6 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
 use tokio::{
     sync::{mpsc, watch},
     time::Instant,
@@ -21,13 +20,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call::{Events, Level, Reply},
+    call::Level,
     catalog::{LiveCatalog, Offer, Shelf},
     error::{Failure, Kind},
     news::{News, Newsroom},
-    policy::Permit,
     source::{
-        ConnectMode, Connection, Dialer, Facts, Source, State, Tidings,
+        ConnectMode, Connection, Dialer, Facts, State, Tidings,
         terms::{Awaited, Terms, Urgency, Watch, backoff},
         wishes::{Applier, Wishes},
     },
@@ -37,6 +35,9 @@ use crate::{
 const FAILURES_UNTIL_UNLISTED: u32 = 3;
 /// A source that was lost and is wanted is tried again after this long.
 const SOON: Duration = Duration::from_millis(500);
+
+/// A connection that held this long was a good one.
+const STEADY: Duration = Duration::from_secs(10);
 
 type Attempt = watch::Receiver<Option<Result<Arc<dyn Connection>, Failure>>>;
 
@@ -66,6 +67,9 @@ struct Inner {
     retry_at: Instant,
     last_error: Option<String>,
     last_used: Instant,
+    ready_at: Instant,
+    /// Taken out of the config: never connected again, whoever still holds it.
+    removed: bool,
     wishes: Wishes,
 }
 
@@ -118,6 +122,8 @@ impl Supervised {
             retry_at: now,
             last_error: None,
             last_used: now,
+            ready_at: now,
+            removed: false,
             wishes: Wishes::default(),
         };
         Arc::new(Self { dialer, newsroom, catalog, inner: Mutex::new(inner), in_flight: AtomicUsize::new(0) })
@@ -152,6 +158,9 @@ impl Supervised {
             self.catalog.put(shelf);
         }
         let connect = wanted && inner.state == State::Idle;
+        if wanted && inner.state == State::Failed {
+            self.retry(&inner, inner.retry_at);
+        }
         drop(inner);
         if connect {
             let this = self.clone();
@@ -251,9 +260,9 @@ impl Supervised {
                 inner.connection = Some(connection.clone());
                 inner.attempt = None;
                 inner.offer = Some(Arc::new(offer));
-                inner.failures = 0;
                 inner.last_error = None;
                 inner.last_used = Instant::now();
+                inner.ready_at = Instant::now();
                 let applier = Applier::start(&connection, inner.leash.clone());
                 inner.wishes.connect(applier);
                 if let Some(shelf) = inner.shelf() {
@@ -313,8 +322,12 @@ impl Supervised {
         inner.renew(State::Idle);
         inner.last_error = Some(why.to_owned());
         self.say(&inner, Some(why));
+        // One that comes up only to go down again is waited for longer each time.
+        let steady = inner.ready_at.elapsed() >= STEADY;
+        inner.failures = if steady { 0 } else { inner.failures + 1 };
         if inner.terms.mode == ConnectMode::Always || inner.wishes.any_watched() {
-            self.retry(&inner, Instant::now() + SOON);
+            let pause = if steady { SOON } else { backoff(inner.failures) };
+            self.retry(&inner, Instant::now() + pause);
         }
     }
 
@@ -333,6 +346,9 @@ impl Supervised {
     /// connection is handed back to be closed, which may take a while.
     pub(super) fn retire(&self, state: State) -> Option<Arc<dyn Connection>> {
         let mut inner = self.inner();
+        if inner.removed {
+            return None;
+        }
         let connection = inner.renew(state);
         if matches!(state, State::Stopped | State::Disabled) {
             inner.offer = None;
@@ -340,6 +356,24 @@ impl Supervised {
         }
         self.say(&inner, None);
         connection
+    }
+
+    /// As [`Supervised::retire`], and for good. What was wished of it is handed back for whoever takes its place.
+    pub(super) fn remove(&self) -> (Option<Arc<dyn Connection>>, Wishes) {
+        let connection = self.retire(State::Stopped);
+        let mut inner = self.inner();
+        inner.removed = true;
+        (connection, std::mem::take(&mut inner.wishes))
+    }
+
+    /// Takes over what was wished of the source before it was changed.
+    pub(super) fn inherit(self: &Arc<Self>, wishes: Wishes) {
+        let wanted = wishes.any_watched();
+        self.inner().wishes = wishes;
+        if wanted {
+            let this = self.clone();
+            tokio::spawn(async move { this.connect(Urgency::Supervisor).await.map(drop) });
+        }
     }
 
     /// As [`Supervised::retire`], if nobody used the connection for as long as its terms allow.
@@ -354,6 +388,7 @@ impl Supervised {
             return None;
         }
         let connection = inner.renew(State::Idle);
+        inner.failures = 0;
         self.say(&inner, None);
         connection
     }
@@ -389,6 +424,16 @@ impl Supervised {
         done
     }
 
+    /// A call begins: the connection is not let go while it lasts.
+    pub(super) fn enter(&self) {
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(super) fn leave(&self) {
+        self.inner().last_used = Instant::now();
+        self.in_flight.fetch_sub(1, Ordering::SeqCst);
+    }
+
     /// Somebody wants log messages from `level` on; the source is asked for the most anybody wants.
     pub(super) fn hear(&self, level: Level) {
         self.inner().wishes.hear(level);
@@ -403,6 +448,7 @@ fn stopped() -> Failure {
 fn may_connect(inner: &Inner, urgency: Urgency) -> Result<(), Failure> {
     let id = &inner.terms.id;
     let why = match inner.state {
+        _ if inner.removed => format!("source `{id}` is no longer in the config"),
         State::Disabled => format!("source `{id}` is disabled in the config"),
         State::Stopped if urgency != Urgency::Operator => {
             format!("source `{id}` was disconnected; `toolcrib servers connect {id}` brings it back")
@@ -416,32 +462,4 @@ fn may_connect(inner: &Inner, urgency: Urgency) -> Result<(), Failure> {
         _ => return Ok(()),
     };
     Err(Failure::new(Kind::Unavailable, why))
-}
-
-struct InFlight<'a>(&'a Supervised);
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.inner().last_used = Instant::now();
-        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// The handle by which the gateway reaches a supervised source.
-pub(super) struct Handle(pub Arc<Supervised>);
-
-#[async_trait]
-impl Source for Handle {
-    async fn invoke(
-        &self,
-        permit: Permit,
-        events: Events,
-        cancel: CancellationToken,
-    ) -> Result<Reply, Failure> {
-        // Counted before the connection is taken, so that it is not let go in between.
-        self.0.in_flight.fetch_add(1, Ordering::SeqCst);
-        let _used = InFlight(&self.0);
-        let connection = self.0.connect(Urgency::Caller).await?;
-        connection.invoke(permit, events, cancel).await
-    }
 }

@@ -18,8 +18,10 @@ use crate::{
     news::Newsroom,
     source::{
         ConnectMode, Dialer, Facts, Source, State,
-        supervised::{Handle, Supervised},
+        handle::Handle,
+        supervised::Supervised,
         terms::{Awaited, Terms, Urgency, Watch},
+        wishes::Wishes,
     },
 };
 
@@ -112,26 +114,31 @@ impl Supervisor {
                         Place { terms_print: spec.terms_print, ..place }
                     }
                     replaced => {
-                        self.clear(replaced);
+                        let wishes = replaced.map(|place| self.clear(&place));
                         let (catalog, newsroom) = (self.catalog.clone(), self.newsroom.clone());
                         let source = Supervised::new(spec.terms, spec.dialer, catalog, newsroom);
+                        if let Some(wishes) = wishes {
+                            source.inherit(wishes);
+                        }
                         fresh.push(source.clone());
                         Place { dial_print: spec.dial_print, terms_print: spec.terms_print, source }
                     }
                 };
                 sources.insert(id, place);
             }
-            last.into_values().for_each(|place| self.clear(Some(place)));
+            last.values().for_each(|place| drop(self.clear(place)));
         }
         for source in fresh.into_iter().filter(|source| source.terms().mode == ConnectMode::Always) {
             tokio::spawn(async move { source.connect(Urgency::Supervisor).await.map(drop) });
         }
     }
 
-    fn clear(&self, place: Option<Place>) {
-        if let Some(connection) = place.and_then(|place| place.source.retire(State::Stopped)) {
+    fn clear(&self, place: &Place) -> Wishes {
+        let (connection, wishes) = place.source.remove();
+        if let Some(connection) = connection {
             self.closing.spawn(async move { connection.close().await });
         }
+        wishes
     }
 
     /// Runs until dropped: lets idle connections go.
@@ -203,6 +210,9 @@ impl Supervisor {
 
     pub async fn restart(&self, id: &SourceId) -> Result<(), Failure> {
         let source = self.find(id)?;
+        if !source.terms().enabled {
+            return Err(Failure::new(Kind::Unavailable, format!("source `{id}` is disabled in the config")));
+        }
         if let Some(connection) = source.retire(State::Idle) {
             connection.close().await;
         }
@@ -228,7 +238,7 @@ impl Supervisor {
 
     /// Closes every connection, at the end.
     pub async fn close(&self) {
-        for connection in self.all().iter().filter_map(|source| source.retire(State::Stopped)) {
+        for connection in self.all().iter().filter_map(|source| source.remove().0) {
             self.closing.spawn(async move { connection.close().await });
         }
         self.closing.close();

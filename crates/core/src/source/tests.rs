@@ -126,3 +126,47 @@ async fn terms_take_hold_without_a_new_connection() {
     assert_eq!(listed(&crib), ["s:x"]);
     assert_eq!(source.dials.load(Ordering::Relaxed), 1);
 }
+
+#[tokio::test]
+async fn watchers_follow_a_source_that_is_changed() {
+    let (old, new) = (ScriptedSource::with_tools(&["x"]), ScriptedSource::with_tools(&["x"]));
+    let crib = TestCrib::new(&[("s", old)]).await;
+    let supervisor = crib.gateway.supervisor();
+    supervisor.watch(&id(), "u://1", Watch::More).await.unwrap();
+    let mut edited = spec("s", &new);
+    edited.dial_print = "another".into();
+    supervisor.apply(vec![edited]);
+    while new.watched.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    supervisor.watch(&id(), "u://1", Watch::More).await.unwrap();
+    supervisor.watch(&id(), "u://1", Watch::Fewer).await.unwrap();
+    let told = new.watched.lock().unwrap().clone();
+    assert!(told.last().unwrap().contains("u://1"), "the one who came later is not cut off: {told:?}");
+}
+
+#[tokio::test]
+async fn a_disabled_source_is_not_started_by_a_restart() {
+    let source = ScriptedSource::with_tools(&["x"]);
+    let crib = TestCrib::new(&[]).await;
+    let mut off = spec("s", &source);
+    off.terms.enabled = false;
+    crib.gateway.supervisor().apply(vec![off]);
+    assert!(crib.gateway.supervisor().restart(&id()).await.is_err());
+    assert_eq!((state(&crib), source.dials.load(Ordering::Relaxed)), (State::Disabled, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_comes_up_only_to_go_down_is_waited_for_longer_each_time() {
+    let source = ScriptedSource::with_tools(&["x"]);
+    let crib = TestCrib::new(&[]).await;
+    let mut always = spec("s", &source);
+    always.terms.mode = crate::source::ConnectMode::Always;
+    crib.gateway.supervisor().apply(vec![always]);
+    for _ in 0..600 {
+        later(Duration::from_millis(100)).await;
+        source.lose.notify_waiters();
+    }
+    let dials = source.dials.load(Ordering::Relaxed);
+    assert!((3..=10).contains(&dials), "{dials} times in a minute");
+}

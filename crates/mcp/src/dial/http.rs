@@ -13,7 +13,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::RequestBuilder;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolcrib_core::{call::Events, raw::Raw};
+use toolcrib_core::{
+    call::Events,
+    raw::Raw,
+    source::{Lists, Tidings},
+};
 
 use crate::{
     dial::{
@@ -164,6 +168,8 @@ impl Wire {
         self.tell(wire::notification(initialized, None), initialized, &fresh).await?;
         self.set(|terms| *terms = fresh);
         self.renewed.notify_one();
+        // A server that forgot its sessions was most likely replaced, and may offer something else.
+        self.ear.tell(Tidings::ListChanged(Lists { tools: true, prompts: true, resources: true }));
         get::listen(self);
         Ok(())
     }

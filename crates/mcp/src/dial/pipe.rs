@@ -80,6 +80,13 @@ pub(crate) struct Pipe {
 
 type Answer = Result<Raw, Trouble>;
 
+/// Whom a log message on a shared pipe is about.
+enum About {
+    Nobody,
+    Call(Events),
+    SomebodyElse,
+}
+
 /// A request without an answer yet.
 struct Open {
     settle: oneshot::Sender<Answer>,
@@ -138,13 +145,15 @@ impl Shared {
         }
     }
 
-    /// The call that runs alone and wants log messages: what the source logs now is about it.
-    fn alone(&self) -> Option<Events> {
+    /// Whom a log message is about: nobody while no call runs, the one call that runs, or nobody can tell.
+    fn about(&self) -> About {
         let pending = self.pending();
         let mut calls = pending.values().filter_map(|open| open.call.as_ref());
         match (calls.next(), calls.next()) {
-            (Some((events, Some(_))), None) => Some(events.clone()),
-            _ => None,
+            (None, _) => About::Nobody,
+            (Some((events, Some(_))), None) => About::Call(events.clone()),
+            // One caller's messages are not another's to read.
+            _ => About::SomebodyElse,
         }
     }
 
@@ -177,8 +186,9 @@ impl Shared {
     fn take_in(&self, bytes: &[u8]) -> bool {
         if bytes.trim_ascii_start().first() == Some(&b'[') {
             let batch: Vec<&RawValue> = serde_json::from_slice(bytes).unwrap_or_default();
-            return !batch.is_empty()
-                && batch.into_iter().all(|message| self.take_one(message.get().as_bytes()));
+            // Every one is taken in, whatever the others are.
+            let bad = batch.iter().filter(|message| !self.take_one(message.get().as_bytes())).count();
+            return !batch.is_empty() && bad == 0;
         }
         self.take_one(bytes)
     }
@@ -197,8 +207,13 @@ impl Shared {
                 if method == "notifications/cancelled" {
                     self.called_off(params.as_deref());
                 }
-                let call = (method == "notifications/message").then(|| self.alone()).flatten();
-                self.ear.hear(&method, params, call.as_ref());
+                match if method == "notifications/message" { self.about() } else { About::Nobody } {
+                    About::Nobody => self.ear.hear(&method, params, None),
+                    About::Call(events) => self.ear.hear(&method, params, Some(&events)),
+                    About::SomebodyElse => {
+                        tracing::debug!("a log message that may be another caller's was dropped")
+                    }
+                }
             }
             Ok(Message::Request { id, method, .. }) => {
                 let text = retort(&id, &method);

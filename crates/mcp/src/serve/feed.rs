@@ -6,13 +6,17 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use toolcrib_core::{
     call::Level,
+    catalog::{Item, ItemKind},
     gateway::Gateway,
     id::SourceId,
     news::News,
     raw::{Members, ObjectWriter, Raw},
 };
 
-use crate::{meta, serve::visit::Visit};
+use crate::{
+    meta,
+    serve::visit::{Asker, Visit},
+};
 
 /// One notification to send.
 pub struct Note {
@@ -61,7 +65,9 @@ fn legacy(news: &News, visit: &Visit, gateway: &Arc<Gateway>) -> Vec<Note> {
             notes
         }
         News::Resource { source, uri, message } => {
-            let spelt = visit.spelling(source, uri);
+            let spelt = visit
+                .spelling(source, uri)
+                .filter(|_| visit.asker().is_some_and(|asker| may_hear(&asker, source, uri, gateway)));
             spelt.map(|spelt| updated(message, &spelt)).into_iter().collect()
         }
         News::Log { source, level, message } if wanted(visit, *level, source, gateway) => {
@@ -76,6 +82,11 @@ fn legacy(news: &News, visit: &Visit, gateway: &Arc<Gateway>) -> Vec<Note> {
 
 fn wanted(visit: &Visit, level: Level, source: &SourceId, gateway: &Arc<Gateway>) -> bool {
     visit.log() <= level && sees(visit, source, gateway)
+}
+
+/// Whether the caller may still see a resource it once began to watch.
+pub fn may_hear(asker: &Asker, source: &SourceId, uri: &str, gateway: &Gateway) -> bool {
+    gateway.policy().shows(&asker.caller, &Item::unlisted(ItemKind::Resource, source, uri))
 }
 
 /// Whether the client's caller may see anything of the source.

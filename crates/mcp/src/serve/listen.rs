@@ -41,6 +41,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 pub struct Listening {
     id: Id,
     who: Who,
+    gateway: Arc<Gateway>,
     wanted: Wanted,
     news: broadcast::Receiver<Arc<News>>,
     waiting: Vec<String>,
@@ -71,6 +72,7 @@ impl Listening {
         let mut this = Self {
             id,
             who: Who::new(&desk.callers, asker),
+            gateway: desk.gateway.clone(),
             wanted: Wanted {
                 tools: on("toolsListChanged"),
                 prompts: on("promptsListChanged"),
@@ -178,7 +180,9 @@ impl Listening {
                 self.lists(Lists { tools: *tools, prompts: *prompts, resources: *resources })
             }
             News::Resource { source, uri, message } => {
-                let spelt = self.wanted.watched.get(&(source.clone(), uri.clone()));
+                let asker = self.who.asker(Era::Modern);
+                let heard = asker.is_some_and(|asker| feed::may_hear(&asker, source, uri, &self.gateway));
+                let spelt = self.wanted.watched.get(&(source.clone(), uri.clone())).filter(|_| heard);
                 spelt.map(|spelt| feed::updated(message, spelt)).into_iter().collect()
             }
             News::Log { .. } | News::Notice { .. } | News::Source { .. } => Vec::new(),

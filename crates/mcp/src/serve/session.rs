@@ -56,7 +56,9 @@ impl Session {
         self.silent_for() >= idle || self.visit.asker().is_none()
     }
 
+    /// Nobody can come back for what still runs, nor call it off, so it is called off here.
     fn close(&self) {
+        self.under_way.cancel_all();
         self.visit.end();
         self.streams.end();
     }

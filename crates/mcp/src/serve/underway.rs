@@ -36,6 +36,11 @@ impl UnderWay {
         Ticket { id: id.clone(), number, cancel, list: self.clone() }
     }
 
+    /// The client is gone for good: nobody is left to call anything off.
+    pub fn cancel_all(&self) {
+        self.entered().requests.values().for_each(|(_, cancel)| cancel.cancel());
+    }
+
     /// What a client tells without waiting for an answer.
     pub fn noted(&self, method: &str, params: Option<&RawValue>) {
         if method == "notifications/cancelled"
