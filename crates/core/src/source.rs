@@ -101,6 +101,10 @@ pub struct Lists {
     pub resources: bool,
 }
 
+impl Lists {
+    pub const ALL: Self = Self { tools: true, prompts: true, resources: true };
+}
+
 impl std::ops::BitOr for Lists {
     type Output = Self;
     fn bitor(self, other: Self) -> Self {

@@ -169,7 +169,7 @@ impl Wire {
         self.set(|terms| *terms = fresh);
         self.renewed.notify_one();
         // A server that forgot its sessions was most likely replaced, and may offer something else.
-        self.ear.tell(Tidings::ListChanged(Lists { tools: true, prompts: true, resources: true }));
+        self.ear.tell(Tidings::ListChanged(Lists::ALL));
         get::listen(self);
         Ok(())
     }

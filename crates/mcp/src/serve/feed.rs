@@ -11,6 +11,7 @@ use toolcrib_core::{
     id::SourceId,
     news::News,
     raw::{Members, ObjectWriter, Raw},
+    source::Lists,
 };
 
 use crate::{
@@ -30,9 +31,6 @@ impl Note {
     }
 }
 
-pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
-pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
-pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
 /// What a legacy client is told next; none when there will be no more news.
@@ -44,25 +42,28 @@ pub fn heard(
     match heard {
         Ok(news) => Some(legacy(&news, visit, gateway)),
         // What was missed may have been any of them.
-        Err(RecvError::Lagged(_)) => {
-            Some([TOOLS_CHANGED, PROMPTS_CHANGED, RESOURCES_CHANGED].map(Note::plain).into())
-        }
+        Err(RecvError::Lagged(_)) => Some(lists(Lists::ALL)),
         Err(RecvError::Closed) => None,
     }
+}
+
+/// One `list_changed` for each of the lists.
+pub fn lists(changed: Lists) -> Vec<Note> {
+    [
+        (changed.tools, "notifications/tools/list_changed"),
+        (changed.prompts, "notifications/prompts/list_changed"),
+        (changed.resources, "notifications/resources/list_changed"),
+    ]
+    .into_iter()
+    .filter(|(told, _)| *told)
+    .map(|(_, method)| Note::plain(method))
+    .collect()
 }
 
 fn legacy(news: &News, visit: &Visit, gateway: &Arc<Gateway>) -> Vec<Note> {
     match news {
         News::Catalog { tools, prompts, resources, .. } => {
-            let mut notes = Vec::new();
-            for (changed, method) in
-                [(*tools, TOOLS_CHANGED), (*prompts, PROMPTS_CHANGED), (*resources, RESOURCES_CHANGED)]
-            {
-                if changed {
-                    notes.push(Note::plain(method));
-                }
-            }
-            notes
+            lists(Lists { tools: *tools, prompts: *prompts, resources: *resources })
         }
         News::Resource { source, uri, message } => {
             let spelt = visit

@@ -15,7 +15,7 @@ use axum::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
-use toolcrib_core::{call::Surface, caller::Caller, catalog::Style};
+use toolcrib_core::{call::Surface, caller::Caller, catalog::Style, doorway};
 
 use crate::{
     codes::{Fault, INVALID_REQUEST, PARSE_ERROR},
@@ -78,10 +78,10 @@ impl Endpoint {
     fn recognise(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Response> {
         let bearer = match text(headers, header::AUTHORIZATION.as_str()) {
             None => None,
-            Some(value) => match value.split_once(' ') {
-                Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),
-                _ => return Err(unauthorized("only `Authorization: Bearer <token>` is understood")),
-            },
+            Some(value) => {
+                let told = "only `Authorization: Bearer <token>` is understood";
+                Some(doorway::bearer(value).ok_or_else(|| unauthorized(told))?)
+            }
         };
         self.desk.callers.recognise(bearer).map_err(|failure| unauthorized(&failure.told))
     }

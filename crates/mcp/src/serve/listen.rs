@@ -161,9 +161,7 @@ impl Listening {
                 }
                 Ok(news) => self.notes(&news),
                 // What was missed may have been any of them.
-                Err(RecvError::Lagged(_)) => {
-                    self.lists(Lists { tools: true, prompts: true, resources: true })
-                }
+                Err(RecvError::Lagged(_)) => self.lists(Lists::ALL),
                 Err(RecvError::Closed) => {
                     self.ended = true;
                     return Some(self.result());
@@ -189,18 +187,13 @@ impl Listening {
         }
     }
 
+    /// Of the lists that changed, those the client asked for.
     fn lists(&self, changed: Lists) -> Vec<Note> {
-        let mut notes = Vec::new();
-        for (told, method) in [
-            (self.wanted.tools && changed.tools, feed::TOOLS_CHANGED),
-            (self.wanted.prompts && changed.prompts, feed::PROMPTS_CHANGED),
-            (self.wanted.resources && changed.resources, feed::RESOURCES_CHANGED),
-        ] {
-            if told {
-                notes.push(Note::plain(method));
-            }
-        }
-        notes
+        feed::lists(Lists {
+            tools: self.wanted.tools && changed.tools,
+            prompts: self.wanted.prompts && changed.prompts,
+            resources: self.wanted.resources && changed.resources,
+        })
     }
 
     fn result(&self) -> String {
